@@ -18,7 +18,10 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Attempts at one ID by a clock that does not move, over a storage whose calls may fail, and what the listener is told; for one test. */
+/**
+ * A fixture for attempts at one ID: a storage whose calls may fail, a clock that only the test moves, and the calls that the listener gets.
+ * Each test has its own.
+ */
 final class AttemptsAtOneId implements AfterEachCallback {
     static final byte[] OWN = StoredResult.value(new byte[] {1});
     static final byte[] PAGE = StoredResult.value(new byte[] {3});

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Writes that could not be made when they were due: how many may wait, how long, and what becomes of the others (T22). */
+/** Writes that failed when they were due (T22): how many may wait, how long they may wait, and how the others are given up. */
 class BackgroundWritesTest {
     private static final Duration RETENTION = Duration.ofHours(24);
     private static final ThreadFactory THREADS = Scheduler.daemons("idempotence-test");

@@ -7,7 +7,7 @@ import ch.qos.logback.core.read.ListAppender;
 import java.util.List;
 import org.slf4j.LoggerFactory;
 
-/** What a class logs at WARN and above, until it is closed. Nobody else hears it meanwhile. */
+/** The log events of a class at WARN and above, until this is closed. Until then, no other appender gets them. */
 public final class CapturedLog implements AutoCloseable {
     private final Logger logger;
     private final Level level;

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What an execution is to its handler, its caller and the listener, by a clock that does not move. */
+/** An execution from its claim to its end, as its handler, its caller and the listener see it. */
 class ClaimedExecutionTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();

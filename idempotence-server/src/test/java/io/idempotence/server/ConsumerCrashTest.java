@@ -21,7 +21,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** A consumer of messages was killed in the middle of them; they are delivered again, to another process. */
+/** A consumer that is killed while it processes messages, which are then delivered again to another process. */
 class ConsumerCrashTest {
     @RegisterExtension
     static final RedisOfAClass REDIS = new RedisOfAClass();

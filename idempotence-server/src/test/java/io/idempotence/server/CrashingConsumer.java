@@ -6,7 +6,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 
-/** A process that is in the middle of all messages that it was given when it is killed. */
+/** A process that begins all messages it was given and finishes none of them, until it is killed. */
 final class CrashingConsumer {
     static final String MIDDLE = "in the middle";
     static final Duration LEASE = Duration.ofMillis(600);

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What becomes of a failed execution that said whether it took effect. */
+/** Failed executions that declared whether they took effect. */
 class DeclaredEffectTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();

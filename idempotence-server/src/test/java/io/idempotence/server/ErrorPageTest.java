@@ -27,7 +27,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** How a failure is recorded whose error page may still follow, and who gets which of them. */
+/** Failures that an error page may still follow: how they are recorded, and whether a caller gets the failure or the page. */
 class ErrorPageTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();

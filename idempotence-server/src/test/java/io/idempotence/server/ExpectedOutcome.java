@@ -5,12 +5,12 @@ import io.idempotence.server.HistoryStep.Rule;
 import io.idempotence.server.HistoryStep.Wire;
 import io.idempotence.server.storage.RecordState;
 
-/** What the state table says: what an attempt gets, and what the record is afterwards. */
+/** The outcome of a claim according to the state table: what the attempt gets, and the record afterwards. */
 record ExpectedOutcome(String said, Shown after) {
-    /** What can be seen of a record. One that does not exist looks as one that was released. */
+    /** The visible part of a record. A missing record looks like a released one. */
     record Shown(RecordState state, long fence) {}
 
-    /** @param ended what a completed one returns */
+    /** @param ended what an attempt gets from a completed record */
     static ExpectedOutcome ofClaim(Shown before, String ended, Rule rule, Wire wire) {
         ExpectedOutcome first = wire == Wire.LOSES_CALLS
                 ? new ExpectedOutcome("", before)
@@ -32,7 +32,7 @@ record ExpectedOutcome(String said, Shown after) {
 
     private static ExpectedOutcome recovered(ExpectedOutcome first, Rule rule, Wire wire) {
         Shown before = first.after;
-        // The second reply is that of the decision, which stands.
+        // The second reply is that of the resolution, which is stored although its reply is lost.
         boolean lost = wire == Wire.LOSES_SECOND_REPLY;
         return switch (rule) {
             case YES ->

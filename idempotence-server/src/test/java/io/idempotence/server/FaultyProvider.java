@@ -17,7 +17,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** A provider of which each call of the storage may fail, another one whose calls do not, and what they report; for one test. */
+/**
+ * A fixture with instances of a provider, over a storage whose calls may fail or over the memory behind it, and with the events of all of
+ * them. Each test has its own.
+ */
 final class FaultyProvider implements AfterEachCallback {
     static final IdempotencePolicy SHORT_LEASE = IdempotencePolicy.builder()
             .lease(Duration.ofMillis(60))

@@ -3,10 +3,10 @@ package io.idempotence.server;
 /**
  * One step of a random history.
  *
- * @param which of the executions that run acts
+ * @param which selects the running execution that acts
  */
 record HistoryStep(Act act, int process, int id, int which, Rule rule, boolean waits, Wire wire) {
-    /** What happens. */
+    /** The kind of a step. */
     enum Act {
         CLAIM,
         SUCCEED,
@@ -23,7 +23,7 @@ record HistoryStep(Act act, int process, int id, int which, Rule rule, boolean w
         PAUSE
     }
 
-    /** What the operation says of an abandoned execution; from the third on, what its recovery does when it is asked. */
+    /** The operation's rule for abandoned executions. From {@link #YES} on it is a recovery rule, named after what it returns or does. */
     enum Rule {
         REFUSE,
         RE_EXECUTE,
@@ -37,7 +37,7 @@ record HistoryStep(Act act, int process, int id, int which, Rule rule, boolean w
         }
     }
 
-    /** What becomes of the calls of one step; the background always gets through. */
+    /** The failure of the calls in one step, if any. Calls in the background never fail. */
     enum Wire {
         WORKS,
         LOSES_CALLS,

@@ -27,9 +27,9 @@ import net.jqwik.api.lifecycle.BeforeContainer;
 import org.slf4j.LoggerFactory;
 
 /**
- * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and replies. Each attempt
- * gets what the state table says of the record it meets, and so does each that waited. Whatever happens, each run of an ID has a
- * fence of its own, two run at once only if a lease ended between them, and a success runs nothing again and is never changed.
+ * Random histories of two processes that serve attempts at several IDs, over a storage that loses calls and replies. Each attempt, also one
+ * that waited, gets what the state table says of the record that it meets. Each run of an ID has its own fence. Two runs overlap only if a
+ * lease ended between their starts. A recorded success is never changed, and nothing runs after it.
  */
 class IdempotencePropertiesTest {
     private static EmbeddedRedis redis;

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** A process of its own, with a {@code main} of the tests, that ends by SIGKILL where it says it is. */
+/** A separate process that runs a {@code main} of the tests and is killed by SIGKILL at a step that it reports. */
 public final class KilledProcess {
     private KilledProcess() {}
 
@@ -43,7 +43,7 @@ public final class KilledProcess {
         assertThat(process.exitValue()).isEqualTo(128 + 9);
     }
 
-    /** To be called in it: says the line, and goes no further while the test runs. */
+    /** Reports a step and then waits to be killed. Called in the separate process. */
     public static void here(String line) throws Exception {
         System.out.println(line);
         System.out.flush();

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of a claim whose reply came after its lease (T21). */
+/** Claims whose reply comes after their lease (T21). */
 class LateClaimsTest {
     private static final Duration LEASE = Duration.ofMillis(50);
 

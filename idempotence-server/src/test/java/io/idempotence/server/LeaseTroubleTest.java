@@ -32,7 +32,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What becomes of executions whose renewals fail or hang, or whose claims are made later than their lease lasts. */
+/** Executions whose renewals fail or hang, or whose claims take longer than their lease. */
 class LeaseTroubleTest {
     @RegisterExtension
     private final FaultyProvider provider = new FaultyProvider();

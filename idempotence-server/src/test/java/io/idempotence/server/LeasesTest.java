@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.slf4j.Marker;
 
-/** Who is renewed, in which order, and what an owner knows of its own lease (T9). */
+/** The renewal of leases (T9): which leases are renewed, in which order, and whether an owner notices that its lease may be over. */
 class LeasesTest {
     private static final IdempotencePolicy POLICY = IdempotencePolicy.builder()
             .lease(Duration.ofMillis(60))

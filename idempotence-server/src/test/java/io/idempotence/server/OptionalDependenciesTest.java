@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a service does not use, it need not have: each test runs where neither Jedis nor Gson is on the class path. */
+/** A service without optional dependencies. Each test runs with neither Jedis nor Gson on the class path. */
 class OptionalDependenciesTest {
     @Test
     void recordsInADatabaseNeedNeitherJedisNorGson() throws Exception {
@@ -150,7 +150,7 @@ class OptionalDependenciesTest {
         }
     }
 
-    /** Replies as Redis does while every ID is free, and knows no script before it has seen it. */
+    /** A stand-in for a Redis in which every ID is free and no script is cached. */
     static final class FreeIds implements RedisCommands {
         @Override
         public Object evalsha(byte[] sha1, byte[] key, byte[]... arguments) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What follows a take-over: what the one that was overtaken gets, and what the next attempt is told. */
+/** Take-overs: the end of the execution that was overtaken, and the attempts that follow. */
 class OvertakenExecutionTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();

@@ -5,7 +5,9 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Looks for a condition every few milliseconds in all tests: thousands of them wait for something that takes no longer. */
+/**
+ * An extension that makes Awaitility poll every few milliseconds in all tests. Thousands of tests wait for conditions that are soon true.
+ */
 public final class QuickPolls implements BeforeAllCallback {
     private static final Duration EVERY = Duration.ofMillis(5);
 

@@ -37,7 +37,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Two processes and what they share. What the background does to the storage, it does between two steps. */
+/** A random history of two processes that share a storage. Their background calls reach the storage only between two steps. */
 final class RandomHistory {
     /** One of the two processes. */
     private static final class Instance {
@@ -52,20 +52,20 @@ final class RandomHistory {
         }
     }
 
-    /** A handler that runs. {@code since} counts the ends of leases. */
+    /** A running handler. {@code since} is how often leases had been ended when it began. */
     private record Running(Instance process, ClaimedExecution execution, int since) {}
 
     /** A duplicate that waits. */
     private record Waiter(Instance process, CompletableFuture<Decision> decision) {}
 
-    /** What is known of an ID from outside. */
+    /** An ID with its running handlers and waiting duplicates, and what the test has observed of it so far. */
     private static final class Id {
         final IdempotenceId id = IdempotenceId.of("order-" + UUID.randomUUID());
         final IdempotentCall call = IdempotentCall.of(id);
         final StorageKey key = StorageKey.of("default", "", "", id);
         final List<Running> running = new ArrayList<>();
         final List<Waiter> waiting = new ArrayList<>();
-        /** What those who wait may be told: of all that the record was since the first of them came. */
+        /** The decisions that the waiting duplicates may get: one for each state of the record since the first of them came. */
         final Set<String> tellable = new HashSet<>();
 
         final Set<Long> fences = new HashSet<>();
@@ -261,7 +261,7 @@ final class RandomHistory {
 
         String given = execution.finish(verdict, own).map(RandomHistory::said).orElse("its own");
 
-        // What the one before did is not known still.
+        // The effect of the execution before the take-over is still unknown.
         boolean abandons = verdict == Verdict.RELEASE
                 && execution.takenOver()
                 && execution.policy().onAbandoned() == OnAbandoned.RE_EXECUTE;
@@ -284,7 +284,7 @@ final class RandomHistory {
                     .allSatisfy(waiter -> assertThat(waiter.process == running.process && !waiter.decision.isDone())
                             .isFalse());
         }
-        // Until then its claim protects it, even if its end is not recorded yet; a late one has no claim.
+        // Its claim keeps others out until its lease ends, even if its end is not recorded yet. A late one has none.
         if (verdict == Verdict.KEEP && running.since == leasesEnded) {
             id.succeeded = leasesEnded;
         }
@@ -298,7 +298,7 @@ final class RandomHistory {
         };
     }
 
-    /** Nothing that it sends from now on arrives, and nobody hears those who waited there. */
+    /** Crashes a process: none of its calls reaches the storage any more, and its waiting duplicates are forgotten. */
     private void crash(int which) {
         Instance process = processes.set(which, new Instance(shared));
         process.storage.before((call, key) -> {
@@ -353,7 +353,7 @@ final class RandomHistory {
             case IN_PROGRESS -> {}
             case COMPLETED -> id.tellable.add(ended(id));
             case UNKNOWN -> id.tellable.add(Refusal.OUTCOME_UNKNOWN.name());
-            // They may ask again, and are treated as the policy says then.
+            // They may be retried, and the policy then decides.
             case RELEASED, ABANDONED -> id.tellable.add(Refusal.IN_PROGRESS.name());
         }
     }
@@ -382,7 +382,7 @@ final class RandomHistory {
         }
     }
 
-    /** Awaits that no duplicate waits for an execution that has ended, in whichever process it ran. */
+    /** Waits until no duplicate waits for an execution that has ended, in whichever process it ran. */
     private void awaitAllTold() {
         for (Id id : ids) {
             for (Waiter waiter : List.copyOf(id.waiting)) {
@@ -396,14 +396,17 @@ final class RandomHistory {
         }
     }
 
-    /** And so that it is known there: an execution that runs there still, or whose end is not recorded yet, reports when it is. */
+    /**
+     * Whether the execution of an ID has ended and its waiting duplicates in a process must have their decision. An execution that still
+     * runs in that process, or whose end is not recorded yet, notifies them later.
+     */
     private boolean hasEnded(Id id, Instance seenFrom) {
         return shown(id).state() != RecordState.IN_PROGRESS
                 && id.running.stream().noneMatch(running -> running.process == seenFrom)
                 && !seenFrom.lostEnds.contains(id);
     }
 
-    /** When the processes are closed nobody is left without a reply. */
+    /** Asserts that closing the processes has ended every wait. */
     private void assertAllReplied() {
         for (Id id : ids) {
             assertThat(id.waiting).allMatch(waiter -> waiter.decision.isDone());

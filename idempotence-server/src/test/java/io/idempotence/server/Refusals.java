@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.idempotence.http.Refusal;
 import java.util.concurrent.Callable;
 
-/** What executions are refused with. */
+/** The refusals of executions. */
 public final class Refusals {
     private Refusals() {}
 

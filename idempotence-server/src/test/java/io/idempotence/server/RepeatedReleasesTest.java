@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What is reported of a release that was executed in the background, and whose reply was lost (T12). */
+/** The events of a release that was executed in the background and whose reply was lost (T12). */
 class RepeatedReleasesTest {
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
 

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of a claim under which nothing ran if the storage throws exceptions that it must not throw (T21). */
+/** Claims under which nothing ran, in a storage that throws exceptions that it must not throw (T21). */
 class StorageBugsTest {
     private static final Duration LEASE = Duration.ofMillis(200);
 

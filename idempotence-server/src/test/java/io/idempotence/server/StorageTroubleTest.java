@@ -26,7 +26,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What becomes of executions when single calls of the storage fail, or their replies get lost: their starts and their ends. */
+/** The starts and ends of executions when single calls of the storage fail or their replies are lost. */
 class StorageTroubleTest {
     @RegisterExtension
     private final FaultyProvider provider = new FaultyProvider();

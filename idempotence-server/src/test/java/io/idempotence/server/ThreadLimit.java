@@ -4,7 +4,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
-/** The threads of a process that may have reached its limit, by their names. */
+/** The thread factories of a process that may have reached its limit of threads, by the names of the threads. */
 final class ThreadLimit implements Function<String, ThreadFactory> {
     private volatile Predicate<String> reached = name -> false;
 

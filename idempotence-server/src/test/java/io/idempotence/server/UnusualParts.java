@@ -5,18 +5,18 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Function;
 
-/** Instances of parts that no application can choose. */
+/** Instances of {@link Idempotence} with parts that no application can choose. */
 final class UnusualParts {
     private UnusualParts() {}
 
-    /** Of a storage that loses more calls than a real one. */
+    /** For a storage that loses more calls than a real one. */
     static Idempotence withoutBreaker(IdempotenceStorage storage, IdempotencePolicy policy) {
         CircuitBreaker breaker = StorageGuard.breaker(storage.slowCall());
         breaker.transitionToDisabledState();
         return over(storage, policy, new Events(null), breaker, Scheduler::daemons);
     }
 
-    /** In a process that cannot always start a thread. */
+    /** For a process that cannot always start a thread. */
     static Idempotence withThreads(
             IdempotenceStorage storage,
             IdempotencePolicy policy,

@@ -10,7 +10,7 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.time.Duration;
 
-/** A process that pays within a transaction, says where it is, and at one step waits for its end by SIGKILL. */
+/** A process that makes a payment in a transaction. At the step that its arguments name, it reports the step and waits to be killed. */
 final class CrashingPayment {
     static final Duration LEASE = Duration.ofMillis(300);
 

@@ -26,7 +26,7 @@ import java.util.function.Consumer;
 import javax.sql.DataSource;
 import org.awaitility.Awaitility;
 
-/** Real servers, each started once per JVM, when first asked for; they end with it. */
+/** Real database servers. Each is started when it is first needed, and ends with the JVM. */
 public enum Databases {
     POSTGRESQL(Dialect.POSTGRESQL) {
         @Override

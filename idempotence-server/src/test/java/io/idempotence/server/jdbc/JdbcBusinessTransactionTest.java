@@ -40,7 +40,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Business code that marks its execution in its own transactions, which may fail and be made again. */
+/** Business code that marks its execution in its own transactions, which may fail and be retried. */
 class JdbcBusinessTransactionTest {
     private final StorageKey key = Claims.newKey();
 

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A process killed at any step has paid once, or not at all; and the next attempt brings it to exactly once. */
+/** A process that is killed at any step of a payment. It has paid once or not at all, and after the next attempt exactly once. */
 @Tag("all")
 class JdbcCrashTest {
     static Stream<Arguments> everyStep() {

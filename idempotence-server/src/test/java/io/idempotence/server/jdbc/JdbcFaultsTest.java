@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What callers see when the database is ill. */
+/** What callers see when the database fails. */
 class JdbcFaultsTest {
     private static final Duration SECOND = Duration.ofSeconds(1);
     /** More than a busy machine needs, less than forever. */

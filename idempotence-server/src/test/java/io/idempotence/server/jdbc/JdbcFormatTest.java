@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What other versions have stored in a database. */
+/** Records that other versions have stored in a database. */
 class JdbcFormatTest {
     private static final long IN_2100 = 4_102_444_800_000L;
 

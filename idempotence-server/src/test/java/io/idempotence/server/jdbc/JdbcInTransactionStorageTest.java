@@ -12,7 +12,9 @@ import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** In transaction a storage keeps the contract, with one exception: an execution that was interrupted before its commit has done nothing. */
+/**
+ * The storage contract in in-transaction mode, with one exception: an execution that was interrupted before its commit has done nothing.
+ */
 class JdbcInTransactionStorageTest extends IdempotenceStorageContract {
     @Override
     protected IdempotenceStorage createStorage() {

@@ -30,7 +30,7 @@ import org.awaitility.Awaitility;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Owners of one ID whose transactions meet: one of them takes effect. */
+/** Owners of one ID whose transactions overlap: only one of them takes effect. */
 class JdbcOvertakenTransactionTest {
     private final StorageKey key = Claims.newKey();
 

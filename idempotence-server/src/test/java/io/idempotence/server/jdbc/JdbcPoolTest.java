@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A pool that is small, and that business code and storage share. */
+/** A small connection pool that business code and storage share. */
 class JdbcPoolTest {
     private static final int CONNECTIONS = 2;
     private static final Duration LEASE = Duration.ofMillis(600);

@@ -25,11 +25,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 
-/** What is checked when, and what becomes of calls meanwhile. */
+/** The checks of an eager and of a lazy start, and the calls before a check has succeeded. */
 class JdbcStartTest {
     private final StorageKey key = Claims.newKey();
 
-    /** Unreachable until told otherwise, and counts who tries. */
+    /** A {@code DataSource} that refuses connections until the test ends the outage, and counts the tries. */
     private static final class Outage extends DelegatingDataSource {
         private final AtomicInteger tries = new AtomicInteger();
         private volatile boolean over;

@@ -38,7 +38,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Set-up, cost, clock, cleanup, and what operators do. */
+/** The tables: their set-up, the cost of calls, the clock, the cleanup, and the work of operators. */
 class JdbcTablesTest {
     private static JdbcIdempotenceStorage storage(Databases databases) {
         return JdbcIdempotenceStorage.builder(databases.pool())

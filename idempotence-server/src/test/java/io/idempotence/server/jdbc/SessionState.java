@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Everything that can be asked of a connection and of its session at the server. */
+/** The state of a connection and of its session at the server, as far as it can be read. */
 final class SessionState {
     /** Of the session's variables those that each statement changes, or the driver's cache. */
     private static final List<String> OF_THE_LAST_STATEMENT = List.of(

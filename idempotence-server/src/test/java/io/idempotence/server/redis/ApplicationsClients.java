@@ -13,7 +13,7 @@ import redis.clients.jedis.RedisClusterClient;
 import redis.clients.jedis.RedisSentinelClient;
 import redis.clients.jedis.UnifiedJedis;
 
-/** The clients that applications have: other classes in each version of Jedis, of which a run has only one. */
+/** The Jedis clients of applications. Their classes differ between versions of Jedis, of which a run has only one. */
 final class ApplicationsClients {
     private static final String PACKAGE = "redis.clients.jedis.";
 

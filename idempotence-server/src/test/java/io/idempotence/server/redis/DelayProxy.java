@@ -13,8 +13,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
- * A wire to a server on which bytes can be held up, in one direction or both, and go on later: in order, and although the client
- * has given up meanwhile.
+ * A proxy that can hold back the bytes of one direction or both. It passes them on later, in order, even if the client has given up in the
+ * meantime.
  */
 public final class DelayProxy implements AutoCloseable {
     private final ServerSocket listener;
@@ -27,7 +27,7 @@ public final class DelayProxy implements AutoCloseable {
     private volatile boolean closed;
     private final Supplier<Tap> taps;
 
-    /** Sees what passes on one connection before it is passed on. It may change the bytes, or throw to close the connection. */
+    /** An observer of the bytes on one connection, before they are passed on. It may change them, or throw to close the connection. */
     @FunctionalInterface
     public interface Tap {
         void passes(boolean requests, byte[] bytes, int length) throws IOException;
@@ -37,7 +37,7 @@ public final class DelayProxy implements AutoCloseable {
         this(target, () -> (requests, bytes, length) -> {});
     }
 
-    /** @param taps one for each connection */
+    /** @param taps returns an observer for each connection */
     public DelayProxy(int target, Supplier<Tap> taps) {
         this.target = target;
         this.taps = taps;

@@ -20,8 +20,8 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.exceptions.JedisException;
 
 /**
- * A real Redis server, as {@link RedisBinary} says, on a free port of the loopback address, as a process of its own. It can be killed and
- * started again on the same port. Closing it stops it and removes its directory.
+ * A real Redis server with the binary of {@link RedisBinary}, on a free port of the loopback address, as a separate process. It can be
+ * killed and started again on the same port. Closing it stops it and removes its directory.
  */
 public final class EmbeddedRedis implements AutoCloseable {
     private static final Duration START_TIMEOUT = Duration.ofSeconds(15);

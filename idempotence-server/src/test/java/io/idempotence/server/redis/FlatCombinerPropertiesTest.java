@@ -99,7 +99,7 @@ class FlatCombinerPropertiesTest {
         }
     }
 
-    /** Notes the keys that it sends, from when it is lent until then: the first one is that of the caller who leads. */
+    /** A connection that records the keys that it sends during each loan. The first of them is that of the leader. */
     private static final class NotingConnection extends Connection {
         private final Map<String, List<String>> batches;
         private final Predicate<String> fails;

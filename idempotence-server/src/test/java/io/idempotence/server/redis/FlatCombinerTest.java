@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
-/** What becomes of callers whose calls are sent together. */
+/** Callers whose calls are sent together. */
 @Tag("jedis")
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FlatCombinerTest {

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The version of Jedis that this run is about has everything that the storage is compiled against: also what only a rare fault would
- * reach.
+ * The classes and members of Jedis that the storage uses. All of them exist in the version of this run, even those that only a rare fault
+ * would reach.
  */
 @Tag("jedis")
 class JedisVersionsTest {

@@ -28,7 +28,7 @@ final class QueuedCalls implements AutoCloseable {
     static final LuaScript SCRIPT = LuaScript.load("find.lua", byte[].class);
     static final Duration LONG = Duration.ofSeconds(20);
 
-    /** Stands in a reply for what the server replies by default. */
+    /** A placeholder in a reply for what the server replies by default. */
     static final String USUAL = "(usual)";
 
     /** Instead of a reply: the server closes the connection. */

@@ -26,7 +26,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
-/** As a user with an operator's documented rights. */
+/** The storage contract on a Redis Cluster, as a user with the documented rights of an operator. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {

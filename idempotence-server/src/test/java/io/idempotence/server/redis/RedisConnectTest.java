@@ -25,7 +25,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
-/** Opening and closing: what belongs to whom, and what is left when opening fails. */
+/** The opening and closing of connections: who owns them, and what is left when opening fails. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisConnectTest {

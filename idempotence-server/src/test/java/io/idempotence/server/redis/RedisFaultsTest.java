@@ -32,7 +32,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
-/** What callers see when Redis is ill. */
+/** What callers see when Redis fails. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisFaultsTest {

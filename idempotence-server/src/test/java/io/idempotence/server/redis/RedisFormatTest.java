@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import redis.clients.jedis.params.SetParams;
 
-/** What other versions have stored in Redis. */
+/** Records that other versions have stored in Redis. */
 @Tag("redis-7")
 class RedisFormatTest extends RedisTestBase {
     static Stream<List<String>> records() {

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import redis.clients.jedis.JedisClientConfig;
 
-/** As a user with an operator's documented rights. */
+/** The storage contract on a single Redis server, as a user with the documented rights of an operator. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisIdempotenceStorageTest extends IdempotenceStorageContract {

@@ -5,8 +5,7 @@ import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * One real Redis for all tests of a class that has it as a {@code @RegisterExtension}, in a static field; it may be that of a
- * superclass.
+ * One real Redis for all tests of a class. Register it as a {@code @RegisterExtension} in a static field of the class or of a superclass.
  */
 public final class RedisOfAClass implements BeforeAllCallback, AfterAllCallback {
     private EmbeddedRedis redis;

@@ -25,7 +25,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** What is in Redis, and what it costs. */
+/** The records in Redis: their layout, their time to live, and what they cost. */
 @Tag("redis-7")
 class RedisRecordTest extends RedisTestBase {
     @Test
@@ -160,7 +160,7 @@ class RedisRecordTest extends RedisTestBase {
         }
     }
 
-    /** Nothing tells its age any more, and the owner may live. */
+    /** Its age can no longer be found out, and its owner may live. */
     @Test
     void claimThatAnOperatorMadeToLiveForEverIsNeverTakenOver() {
         ClaimRequest shortLived =

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.Jedis;
 
-/** What {@code strict()} makes of servers that could lose or refuse claims. */
+/** The checks of servers that could lose or refuse claims: {@code strict()} refuses them, and without it there is a warning. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisSetUpTest {

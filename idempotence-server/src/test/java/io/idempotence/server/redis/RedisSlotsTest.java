@@ -42,7 +42,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.args.ClientPauseMode;
 
 /**
- * A Redis Cluster gives a slot to another primary while requests run whose records are in it. Applications and operators have the
+ * A Redis Cluster that moves a slot to another primary while requests run whose records are in it. Applications and operators have the
  * documented rights, and no others.
  */
 @Tag("redis-7")
@@ -55,7 +55,7 @@ class RedisSlotsTest {
 
     private final List<RedisIdempotenceStorage> open = new ArrayList<>();
 
-    /** How far the slot has come. */
+    /** A stage of the move. */
     enum Stage {
         BEGUN,
         RECORDS_MOVED,
@@ -88,7 +88,7 @@ class RedisSlotsTest {
         open.forEach(RedisIdempotenceStorage::close);
     }
 
-    /** A storage that knows where the slots are now, and learns of changes only by being told off. */
+    /** A storage with the current map of slots. It learns of changes only from the redirections of the servers. */
     private RedisIdempotenceStorage storage(boolean replicated) {
         return replicated ? opened(as("wait").waitForReplicas(1, Duration.ofMillis(1_500))) : opened(as());
     }

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 
-/** What becomes of executions when Redis is slow, read-only or away, over real sockets. */
+/** Executions while Redis is slow, read-only or unreachable, over real sockets. */
 @Tag("redis-7")
 class RedisTroubleTest {
     private static final int TIMEOUT_MILLIS = 300;
@@ -68,7 +68,7 @@ class RedisTroubleTest {
                                 .build())
                         .build(),
                 policy);
-        // From now on the server knows the scripts: what arrives is done.
+        // From now on the server has the scripts, so a call that arrives is executed.
         idempotence.execute(IdempotenceId.of("first"), () -> "");
         events.clear();
         return idempotence;
@@ -241,7 +241,7 @@ class RedisTroubleTest {
 
         assertThat(late).isEqualTo("run 1");
         assertThat(runs).hasValue(2);
-        // A renewal may have found it first, and tells of it in a thread of its own.
+        // A renewal may have found it first, and reports it on another thread.
         await().untilAsserted(() -> assertThat(events).contains(IdempotenceEvent.TAKE_OVER, IdempotenceEvent.FENCED));
         assertThat(other.execute(id, this::work)).isEqualTo("run 1");
     }

@@ -1,6 +1,9 @@
 package io.idempotence.server.redis;
 
-/** Counts the commands, or the replies, in one direction of a connection to Redis (RESP 2 and 3), wherever the network cuts the bytes. */
+/**
+ * A counter of the commands, or of the replies, in one direction of a connection to Redis (RESP 2 and 3), wherever the network cuts the
+ * bytes.
+ */
 final class RespValues {
     private final StringBuilder line = new StringBuilder();
     /** How many values are needed still until the outermost one is whole. */

@@ -3,7 +3,7 @@ package io.idempotence.server.redis;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
-/** Counts round trips to Redis, over all connections: a command that leaves while no reply is outstanding begins one. */
+/** A counter of round trips to Redis, over all connections: a command that leaves while no reply is outstanding begins one. */
 final class RoundTrips implements Supplier<DelayProxy.Tap> {
     private final AtomicInteger count = new AtomicInteger();
 

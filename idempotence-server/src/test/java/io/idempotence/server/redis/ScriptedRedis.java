@@ -19,7 +19,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import redis.clients.jedis.HostAndPort;
 
-/** A server that replies as a test says: with faults that no Redis has on demand. */
+/** A server whose replies the test chooses, for faults that no real Redis produces on demand. */
 final class ScriptedRedis implements AutoCloseable {
     private final ServerSocket listener;
     private final Replies replies;

@@ -5,7 +5,7 @@ import java.util.List;
 import org.awaitility.Awaitility;
 import redis.clients.jedis.Jedis;
 
-/** Waits by a server's own clock. */
+/** Waits that are measured by a server's own clock. */
 public final class ServerTime {
     private ServerTime() {}
 

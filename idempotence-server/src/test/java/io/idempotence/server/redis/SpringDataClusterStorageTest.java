@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Tag;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** Over the application's Spring Data connections to a Cluster, with Lettuce. */
+/** The storage contract over an application's Spring Data connections to a Cluster, with Lettuce. */
 @Tag("redis-7")
 class SpringDataClusterStorageTest extends IdempotenceStorageContract {
     private static EmbeddedRedisCluster cluster;

@@ -11,7 +11,7 @@ import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.ReturnType;
 
-/** The connections of Spring Data, whatever its driver. In a Cluster a cursor begins with the number of the primary. */
+/** The commands over Spring Data's connections, whatever its driver. In a Cluster a cursor begins with the number of the primary. */
 record SpringDataRedis(RedisConnectionFactory connections) implements RedisCommands {
     private static final byte[] SCAN = bytes("return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])");
 

@@ -21,7 +21,7 @@ import org.springframework.data.redis.connection.lettuce.LettuceClientConfigurat
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import redis.clients.jedis.Jedis;
 
-/** Over the application's Spring Data connections, with Lettuce. */
+/** The storage contract over an application's Spring Data connections, with Lettuce. */
 @Tag("redis-7")
 class SpringDataStorageTest extends IdempotenceStorageContract {
     @RegisterExtension

@@ -74,7 +74,7 @@ class RequestBodyTest {
         assertThat(budget.used()).isZero();
     }
 
-    /** Gives a byte at a time, and sees how much room it is offered. */
+    /** A stream that returns one byte at a time, and records the most room that a read offered. */
     private static final class Dripping extends InputStream {
         private final ByteArrayInputStream bytes;
         private int mostRoom;

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Who may run (T1 to T8, T18), and what a claim is told of the one before it. */
+/** Claims (T1 to T8, T18): who may run, and what a claim returns about the one before it. */
 interface ClaimContract extends StorageUnderTest {
     @Test
     default void firstClaimRunsWithFenceOne() {
@@ -223,7 +223,7 @@ interface ClaimContract extends StorageUnderTest {
         assertCompleted(storage().claim(request), RESULT);
     }
 
-    /** After a take-over and a release nobody is taken over; the fence tells that it is not the first execution. */
+    /** After a take-over and a release there is no owner to take over from. The fence shows that this is not the first execution. */
     @Test
     default void theFenceTellsOfExecutionsBeforeARelease() {
         claim(SHORT);

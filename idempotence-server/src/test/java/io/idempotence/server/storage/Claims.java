@@ -5,7 +5,7 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.UUID;
 
-/** Requests as the tests of storages make them. */
+/** Keys, requests and claims for the tests of storages. */
 public final class Claims {
     public static final Duration LEASE = Duration.ofMinutes(10);
     public static final Duration SHORT = Duration.ofMillis(60);

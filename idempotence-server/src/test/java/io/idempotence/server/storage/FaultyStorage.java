@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
-/** A storage that works, between a caller and a wire on which things happen before a call arrives and before its reply does. */
+/** A wrapper around a working storage that can lose calls before they arrive, and replies on their way back. */
 public final class FaultyStorage implements IdempotenceStorage {
     /** A call of the storage. */
     public enum Call {
@@ -25,7 +25,7 @@ public final class FaultyStorage implements IdempotenceStorage {
         DELETE
     }
 
-    /** Happens on the wire; throws to lose the call, or its reply. */
+    /** A fault. It throws to lose the call or its reply, and may do anything else at that point. */
     @FunctionalInterface
     public interface Fault {
         void on(Call call, StorageKey key);
@@ -44,7 +44,7 @@ public final class FaultyStorage implements IdempotenceStorage {
         this.delegate = delegate;
     }
 
-    /** What happens to calls. */
+    /** Sets the fault before each call arrives. */
     public FaultyStorage before(Fault fault) {
         before = fault;
         return this;
@@ -65,13 +65,13 @@ public final class FaultyStorage implements IdempotenceStorage {
         return this;
     }
 
-    /** What happens to replies. */
+    /** Sets the fault before each reply returns. */
     public FaultyStorage after(Fault fault) {
         after = fault;
         return this;
     }
 
-    /** Hangs until the latch is down, as a storage does that does not respond. */
+    /** Hangs until the latch is down, like a storage that does not respond. */
     public static void hang(CountDownLatch latch) {
         try {
             latch.await();
@@ -81,7 +81,7 @@ public final class FaultyStorage implements IdempotenceStorage {
         }
     }
 
-    /** How many there were. */
+    /** How many calls of a kind there were. */
     public long count(Call call) {
         return calls.stream().filter(call::equals).count();
     }

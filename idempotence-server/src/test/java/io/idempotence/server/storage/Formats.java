@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The records of {@code redis-format-2.txt} and its like, and what every version must make of them: services of two versions
- * run side by side while the newer one is rolled out.
+ * The records of {@code redis-format-2.txt} and similar files, and how every version must read them: services of two versions run side by
+ * side while the newer one is rolled out.
  */
 public final class Formats {
     private static final Duration LEASE = Duration.ofSeconds(30);

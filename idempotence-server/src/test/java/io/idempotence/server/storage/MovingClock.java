@@ -7,13 +7,13 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** A clock that moves only when a test moves it. Something may happen wherever it is looked at. Thread-safe. */
+/** A clock that moves only when a test moves it. A test may run an action at each reading of it. Thread-safe. */
 public final class MovingClock extends Clock {
     private final AtomicReference<Instant> now = new AtomicReference<>(Instant.parse("2026-01-01T00:00:00Z"));
 
     private volatile Runnable meanwhile = () -> {};
 
-    /** Runs in the middle of each look at the time, before it is read and again after. */
+    /** Sets an action that runs at each reading, before and after the time is taken. */
     public void whenAsked(Runnable meanwhile) {
         this.meanwhile = meanwhile;
     }

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** P3: what an owner may do to its claim, and a late owner may not. Renewals, releases and ends in the unknown (T9, T12 to T14, T16). */
+/** P3: what an owner may do to its claim, and a late owner may not: renewals, releases and unknown outcomes (T9, T12 to T14, T16). */
 interface OwnershipContract extends StorageUnderTest {
     @Test
     default void renewedLeaseRunsFromNowOn() {

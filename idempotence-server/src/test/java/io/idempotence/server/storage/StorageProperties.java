@@ -20,9 +20,9 @@ import net.jqwik.api.Tuple;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and replies
- * get lost and are sent again, leases and retention end, an operator decides. After each step the storage has said and shows what
- * {@link StorageModel} says. jqwik shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
+ * Random histories of several IDs at once: owners claim, renew, complete, release, mark and crash in any order, calls and replies get lost
+ * and are sent again, leases and retention end, an operator decides. After each step, the reply and the record must be those of {@link
+ * StorageModel}. jqwik shrinks a history that fails to a short one. Extend it, as {@link IdempotenceStorageContract}.
  */
 public abstract class StorageProperties {
     private static final Duration LONG = Duration.ofMinutes(10);
@@ -47,7 +47,7 @@ public abstract class StorageProperties {
         return null;
     }
 
-    /** What happens. */
+    /** The kind of a step. */
     enum Act {
         CLAIM,
         CLAIM_AGAIN,
@@ -66,12 +66,12 @@ public abstract class StorageProperties {
         DELETE
     }
 
-    /** What becomes of the call. */
+    /** The failure of a call, if any. */
     enum Wire {
         WORKS,
         /** The storage refuses, and nothing was done. */
         LOSES_CALL,
-        /** The storage fails after it was done, or its reply gets lost: the attempt does not learn what became of its call. */
+        /** The storage fails after it was done, or its reply is lost. The attempt cannot tell whether its call was executed. */
         LOSES_REPLY
     }
 
@@ -80,12 +80,13 @@ public abstract class StorageProperties {
      *
      * @param id which of the IDs
      * @param attempt which of its attempts so far acts; a claim is a new one
-     * @param seldom the claim is of another request; the end is kept for a moment only; the operator has seen an older record
-     * @param takeOver as the policy says
+     * @param seldom the rare variant: the claim is of another request; the record is kept for a moment only; the operator has seen an older
+     *     record
+     * @param takeOver whether the policy allows a take-over
      */
     record Step(Act act, int id, int attempt, boolean seldom, boolean takeOver, Wire wire) {}
 
-    /** An attempt, and what it knows. */
+    /** An attempt, with the fence of its claim. */
     private static final class Attempt {
         final long owner;
         final int fingerprint;
@@ -100,7 +101,7 @@ public abstract class StorageProperties {
         }
     }
 
-    /** An ID, what may be true of it, and what was. */
+    /** An ID with its model, its attempts so far, and the counts that its invariants limit. */
     private static final class Id {
         final StorageKey key = StorageKey.of(
                 "model", "", "", new IdempotenceId(UUID.randomUUID().toString()));
@@ -117,7 +118,7 @@ public abstract class StorageProperties {
             this.model = model;
         }
 
-        /** What was forgotten may run again. */
+        /** Forgets the record: the ID may run again. */
         void forget() {
             allowed++;
             fence = 0;

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 
-/** The storage that a contract is about, an ID in it, and the words of the tests. */
+/** The storage that a contract tests, an ID in it, and helpers for the tests. */
 interface StorageUnderTest {
     Duration LONG = Duration.ofMinutes(10);
     Duration RETENTION = Duration.ofHours(1);
