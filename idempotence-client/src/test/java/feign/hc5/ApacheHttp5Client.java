@@ -5,7 +5,7 @@ import feign.Request;
 import feign.Response;
 import java.io.IOException;
 
-/** Named as Feign's client for Apache HttpClient, and of a build that has other fields. */
+/** A client with the class name of Feign's client for Apache HttpClient, but with other fields, as in another build. */
 public final class ApacheHttp5Client implements Client {
     @Override
     public Response execute(Request request, Request.Options options) throws IOException {

@@ -2,5 +2,5 @@ package feign.hystrix;
 
 import feign.Feign;
 
-/** Named as the builder that is not supported is. */
+/** A builder in the package of Feign's builder for Hystrix, which is not supported. */
 public final class FakeHystrixBuilder extends Feign.Builder {}

@@ -2,5 +2,5 @@ package feign.reactive;
 
 import feign.Feign;
 
-/** Named as the builders that are not supported are. */
+/** A builder in the package of Feign's reactive builders, which are not supported. */
 public final class FakeReactorBuilder extends Feign.Builder {}

@@ -1,7 +1,7 @@
 package kotlin.coroutines;
 
 /**
- * Stands in for Kotlin's type of this name: the compiler gives every {@code suspend} function such a parameter at its end.
+ * A stand-in for Kotlin's type of this name: the compiler gives every {@code suspend} function such a parameter at its end.
  *
  * @param <T> what the function returns
  */

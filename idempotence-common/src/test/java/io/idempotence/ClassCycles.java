@@ -57,7 +57,7 @@ public final class ClassCycles {
         return type.getEnclosingClass().map(ClassCycles::topLevel).orElse(type);
     }
 
-    /** Not ArchUnit's own search for cycles: 1.5.0 finds only some of those of this product. */
+    /** A search for cycles, because ArchUnit 1.5.0 finds only some of those of this product. */
     private static final class NotDependOnThemselves extends ArchCondition<JavaClass> {
         /** One dependency for each pair of top-level classes, by the names of both. */
         private final Map<String, Map<String, Dependency>> arrows = new HashMap<>();

@@ -6,7 +6,7 @@ import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import io.idempotence.ClassCycles;
 
-/** The arrows between the classes of this module. */
+/** The dependencies between the classes of this module, which have no cycles. */
 @AnalyzeClasses(packages = "io.idempotence.cli", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest

@@ -23,7 +23,7 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What the tool shows of records: find, list and stats. */
+/** The commands that show records: find, list and stats. */
 class FindAndListTest {
     @RegisterExtension
     private final ToolOnRedis tool = new ToolOnRedis();

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The commands, on a database. */
+/** The commands of the tool on a database. */
 class OperatorOnDatabaseTest {
     private static final Duration HOUR = Duration.ofHours(1);
 

@@ -6,7 +6,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import redis.embedded.RedisServer;
 
-/** A real Redis on a free port of the loopback address, which keeps nothing. Closing it stops it. */
+/** A real Redis on a free port of the loopback address, without persistence. Closing it stops it. */
 final class RedisForATest implements AutoCloseable {
     private final RedisServer server;
     private final int port;

@@ -20,7 +20,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What the tool changes, and what it asks before. */
+/** The commands that change records, resolve and delete, and the questions that they ask first. */
 class ResolveAndDeleteTest {
     @RegisterExtension
     private final ToolOnRedis tool = new ToolOnRedis();

@@ -31,14 +31,17 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** The tool, the person who uses it, and the records of a namespace, on a real Redis that wants a password; for one test. */
+/**
+ * A fixture for the commands of the tool: a real Redis with a password, the records of a namespace, and a person who answers questions.
+ * Each test has its own.
+ */
 final class ToolOnRedis implements AfterEachCallback {
     static final Duration LEASE = Duration.ofMillis(20);
     static final Duration RETENTION = Duration.ofHours(1);
 
     private static final String PASSWORD = "open/sesame@42";
     private static final SecureRandom RANDOM = new SecureRandom();
-    /** One for all tests of a JVM: each has a namespace of its own. */
+    /** One server for all tests of a JVM: each test has its own namespace. */
     private static final RedisForATest REDIS = RedisForATest.startForAll("requirepass " + PASSWORD);
 
     final String address = REDIS.address();

@@ -19,7 +19,7 @@ import com.tngtech.archunit.lang.SimpleConditionEvent;
 import java.util.Arrays;
 import java.util.concurrent.CompletionStage;
 
-/** The arrows between the packages of this module, and the Feign types it may use. */
+/** The allowed dependencies between the packages of this module, and the Feign types it may use. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ImportOption.DoNotIncludeTests.class)
 class ArchitectureTest {
     @ArchTest

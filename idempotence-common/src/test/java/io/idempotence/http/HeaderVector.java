@@ -8,7 +8,7 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One entry of {@code header-vectors.json}: field lines, and whether they name an ID. Shared with other modules' tests. */
+/** One entry of {@code header-vectors.json}: field lines, and whether they contain a valid ID. Other modules' tests use it, too. */
 public record HeaderVector(List<String> lines, boolean accepted, boolean acceptedStrict, String id) {
     public static List<HeaderVector> all() {
         try (InputStream in = HeaderVector.class.getResourceAsStream("header-vectors.json")) {

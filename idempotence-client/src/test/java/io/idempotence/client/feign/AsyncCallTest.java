@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Calls that return a future, and nobody waits. What they share with others is in the contracts of integration-tests. */
+/** Calls that return a future, for which no thread waits. The contracts of integration-tests cover what they share with other calls. */
 class AsyncCallTest extends FeignTestBase {
     private final CountDownLatch ended = new CountDownLatch(1);
 

@@ -23,7 +23,7 @@ import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** The threads and the client of calls that return a future. */
+/** A fixture for calls that return a future: their threads and their client. */
 final class AsyncCalls implements AfterEachCallback {
     final ExecutorService threads = Executors.newCachedThreadPool();
 
@@ -58,7 +58,7 @@ final class AsyncCalls implements AfterEachCallback {
         return thrown instanceof ExecutionException ? thrown.getCause() : thrown;
     }
 
-    /** Responds as its test says, and when. */
+    /** A client whose requests end when and how the test says. */
     static final class Wire implements AsyncClient<Object> {
         final List<CompletableFuture<Response>> requests = new CopyOnWriteArrayList<>();
 

@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Which threads make the attempts of calls that return a future, and what follows when they cannot. */
+/** The threads that make the attempts of calls that return a future, and the calls whose attempts an executor rejects, drops or delays. */
 class AsyncExecutorTest extends FeignTestBase {
     @RegisterExtension
     private final AsyncCalls async = new AsyncCalls(this);

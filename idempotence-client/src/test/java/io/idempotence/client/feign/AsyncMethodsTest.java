@@ -35,7 +35,7 @@ class AsyncMethodsTest extends FeignTestBase {
         Object call();
     }
 
-    /** As KotlinMethodInfo does it: what the method declares is not what it returns. */
+    /** A method type like that of Feign's KotlinMethodInfo: the type that the method declares is not the one that it returns. */
     private static final class FutureOfString extends MethodInfo {
         FutureOfString() {
             super(String.class, true);

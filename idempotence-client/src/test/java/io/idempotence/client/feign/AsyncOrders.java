@@ -5,7 +5,7 @@ import feign.Response;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** {@link Orders}, as futures. */
+/** The calls of {@link Orders}, with futures as their results. */
 interface AsyncOrders {
     @RequestLine("POST /orders")
     CompletableFuture<String> create(String body);

@@ -6,7 +6,7 @@ import java.io.InputStream;
 import java.io.Reader;
 import java.nio.charset.Charset;
 
-/** The body of a response that tells when it is let go. */
+/** The body of a response that runs an action when it is closed. */
 record ClosingBody(Response.Body body, Runnable closed) implements Response.Body {
     @Override
     public Integer length() {

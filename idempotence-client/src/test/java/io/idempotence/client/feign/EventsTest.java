@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What listeners hear, and what metrics make of it. */
+/** The events that listeners get, and the metrics that are made of them. */
 class EventsTest extends FeignTestBase {
     @Test
     void oneEventForEachAttemptAndOneForTheCall() {

@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 
-/** A server, a client, and the events of its attempts and calls. */
+/** The base of tests with a server, a Feign client, and the events of its attempts and calls. */
 abstract class FeignTestBase {
     final TestServer server = new TestServer();
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();

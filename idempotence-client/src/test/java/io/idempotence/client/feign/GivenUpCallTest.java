@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A layer, such as a time limiter, that ends a call while the call waits in the queue of a thread pool. */
+/** Calls that a layer above them, such as a time limiter, ends while they wait in the queue of a thread pool. */
 class GivenUpCallTest extends FeignTestBase {
     /** The run of the call that the layer has queued. */
     private final CompletableFuture<Callable<Object>> queued = new CompletableFuture<>();

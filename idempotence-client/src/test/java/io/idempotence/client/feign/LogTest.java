@@ -22,7 +22,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What an operator reads: each unknown outcome, and no ID unless he asks for details. */
+/** The log lines that an operator reads: each unknown outcome, and no ID above DEBUG. */
 class LogTest extends FeignTestBase {
     private static final IdempotenceId ID = IdempotenceId.of("the-id-of-this-call");
 

@@ -8,7 +8,7 @@ import java.util.ArrayDeque;
 import java.util.List;
 import java.util.Queue;
 
-/** Really sends, then loses what comes back, once for each failure. */
+/** A client that sends every request, but throws the given failures, one after the other, in place of the first responses. */
 final class LosingClient implements Client {
     private final Client sockets = new Client.Default(null, null);
     private final Queue<IOException> left;

@@ -10,7 +10,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.Test;
 
-/** What ties a call to its arguments and to its template goes with them. */
+/** The memory of the calls in flight: calls that have ended are no longer in it. */
 class NoLeaksTest extends FeignTestBase {
     @Test
     void endedCallsAreForgotten() {

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** The warning about a call in doubt that its caller makes again, where nothing keeps its ID. */
+/** The warning about a call in doubt that its caller repeats with a new ID. */
 class RepeatedCallTest extends FeignTestBase {
     @RegisterExtension
     private final SilentLog log = new SilentLog(IdempotentFeign.class.getName());

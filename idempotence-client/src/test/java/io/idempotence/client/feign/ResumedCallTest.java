@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A call that is made again under its ID: it is as unknown as before until a response settles it. */
+/** Calls that are repeated under their ID. Their outcome stays unknown until a response settles it. */
 class ResumedCallTest extends FeignTestBase {
     private static final IdempotenceId JOB = IdempotenceId.of("job-1");
 

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Building a client: what is put together wrongly is said, or refused. */
+/** The building of a client: wrong combinations are refused or cause a warning. */
 class SetupTest extends FeignTestBase {
     @RegisterExtension
     private final SilentLog log = new SilentLog(IdempotentFeign.class.getName());
@@ -76,7 +76,7 @@ class SetupTest extends FeignTestBase {
         assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("IdempotentFeign.install(builder) last"));
     }
 
-    /** As Resilience4jFeign's: does not ask the factory it replaces. Public because Feign calls it by reflection. */
+    /** A capability like Resilience4jFeign's, which ignores the factory that it replaces. Public because Feign calls it by reflection. */
     public static final class DroppingCapability implements Capability {
         @Override
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
@@ -243,7 +243,7 @@ class SetupTest extends FeignTestBase {
         assertThat(events.get(0).requests()).isEqualTo(2);
     }
 
-    /** Talks on another thread. Public because Feign calls it by reflection. */
+    /** A capability whose client sends on another thread. Public because Feign calls it by reflection. */
     public static final class HoppingCapability implements Capability {
         @Override
         public feign.Client enrich(feign.Client client) {

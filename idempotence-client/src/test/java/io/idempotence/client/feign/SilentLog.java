@@ -9,7 +9,7 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.slf4j.LoggerFactory;
 
-/** The messages that a logger gets during a test, which no appender prints: for a {@code @RegisterExtension}. */
+/** The messages that a logger gets during a test. No appender prints them. Register it as a {@code @RegisterExtension}. */
 final class SilentLog implements BeforeEachCallback, AfterEachCallback {
     private final Logger logger;
     private final ListAppender<ILoggingEvent> log = new ListAppender<>();

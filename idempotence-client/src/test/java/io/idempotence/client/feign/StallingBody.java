@@ -5,7 +5,7 @@ import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.util.concurrent.CountDownLatch;
 
-/** A body whose source has no more for now. */
+/** A stream that delivers nothing until it is ended. */
 final class StallingBody extends InputStream {
     private final CountDownLatch ended = new CountDownLatch(1);
 

@@ -20,7 +20,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/** An HTTP server that responds as told and records its requests. By default it responds with 200 "ok". */
+/** An HTTP server that responds as its test says and records its requests. By default it responds with 200 "ok". */
 final class TestServer implements AutoCloseable {
     static {
         // Headers and body are two packets: without this the second one waits 40 ms for the caller's acknowledgement.

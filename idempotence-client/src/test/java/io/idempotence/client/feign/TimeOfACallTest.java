@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The deadline of a call, and the time that its attempts, its waits and the server get of it. */
+/** The deadline of a call, and the time that it leaves for attempts, for waits, and for the server. */
 class TimeOfACallTest extends FeignTestBase {
     private final Client sockets = new Client.Default(null, null);
 

@@ -6,7 +6,10 @@ import feign.Feign;
 import io.github.resilience4j.retry.Retry;
 import org.junit.jupiter.api.Test;
 
-/** These tests run twice: on the versions that the build uses, and on the oldest that are supported. Proves that it is so. */
+/**
+ * The library versions of a run. The tests run twice, on the versions of the build and on the oldest supported ones, and this test proves
+ * it.
+ */
 class VersionsTest {
     @Test
     void versionsOnTheClasspathAreThoseOfTheRun() {

@@ -22,9 +22,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** HTTP clients around those that are known, and of a kind of their own. */
+/** HTTP clients that wrap other clients, and HTTP clients of unknown classes. */
 class WrappedClientTest extends FeignTestBase {
-    /** As those of load balancers and of tracing. */
+    /** A client that wraps another one, like those of load balancers and of tracing. */
     private static class Around implements Client {
         private final Client delegate;
 
@@ -38,7 +38,7 @@ class WrappedClientTest extends FeignTestBase {
         }
     }
 
-    /** Shows nothing of what it sends with. */
+    /** A client that wraps another one and hides it. */
     private record Hiding(Supplier<Client> clients) implements Client {
         @Override
         public Response execute(Request request, Request.Options options) throws IOException {
@@ -92,7 +92,7 @@ class WrappedClientTest extends FeignTestBase {
                 .satisfies(request -> assertThat(request.method()).isEqualTo("GET"));
     }
 
-    /** A client of one's own, whose stream only has a name like those that decompress. */
+    /** A stream that does not decompress, although its name looks like it. */
     private static final class NotCompressedStream extends ByteArrayInputStream {
         NotCompressedStream() {
             super(new byte[0]);

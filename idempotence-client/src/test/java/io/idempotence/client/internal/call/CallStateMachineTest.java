@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
-/** A call that a retry around this half runs again. */
+/** Calls that a retry above the client half runs again. */
 class CallStateMachineTest {
     private final IOException before = new IOException("of the run before");
 

@@ -10,7 +10,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/** A call that layers around its attempts run in several threads. */
+/** Calls whose attempts are run by layers above them in several threads at once. */
 class LogicalCallTest {
     @SuppressWarnings("ThreadPriorityCheck") // the other thread may need this processor
     private static boolean isSentTogether(LogicalCall call, AtomicInteger ready) {
