@@ -22,7 +22,7 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Clock;
 import java.time.Instant;
 
-/** The arrows between the library modules and their packages. */
+/** The allowed dependencies between the library modules and their packages. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.OfLibraries.class)
 class ArchitectureTest {
     private static final String CLIENT = "io.idempotence.client..";

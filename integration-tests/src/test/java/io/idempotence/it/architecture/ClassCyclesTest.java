@@ -5,7 +5,7 @@ import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import io.idempotence.ClassCycles;
 
-/** The arrows between the classes of a package, in the library modules and the starter. */
+/** The dependencies between the classes of each package, in the library modules and the starter. They have no cycles. */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
 class ClassCyclesTest {
     @ArchTest

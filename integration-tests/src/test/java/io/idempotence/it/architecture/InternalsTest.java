@@ -6,9 +6,7 @@ import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 
-/**
- * Packages that are public to the compiler and not to users. The tests of this module are users: they are looked at, too.
- */
+/** Packages that are public to the compiler but not to users. The tests of this module count as users, so they are checked, too. */
 @AnalyzeClasses(packages = "io.idempotence")
 class InternalsTest {
     /** The client half of RestClient, beside those of Feign and OkHttp, which are in the client's own module. */

@@ -12,7 +12,7 @@ final class ProductTypes implements ImportOption {
         return noTestFolders.includes(location) && !location.contains("-tests.jar");
     }
 
-    /** Without the starter, which joins all modules with Spring. */
+    /** The classes of the library modules, without the starter, which joins all modules with Spring. */
     static final class OfLibraries implements ImportOption {
         private final ImportOption product = new ProductTypes();
 

@@ -11,7 +11,10 @@ import java.util.Optional;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/** Every type of the product that a user can name, so none in a package named {@code internal}. A new line here is a decision. */
+/**
+ * The list of all types of the product that a user can name, so of none in a package named {@code internal}. A new line extends the public
+ * API.
+ */
 @AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
 class PublicTypesTest {
     private static final String BASE = "io.idempotence.";

@@ -20,8 +20,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Plays a {@link Behaviour} at two origins of this machine, and notes every request. One server serves the run without the client
- * half and the run with it, one after the other, so that addresses are the same in both; {@link #takeRequests} ends a run.
+ * A server that plays a {@link Behaviour} at two origins of this machine, and records every request. One server serves the run without the
+ * client half and the run with it, one after the other, so that addresses are the same in both; {@link #takeRequests} ends a run.
  */
 public final class BehaviourServer implements AutoCloseable {
     private final Behaviour behaviour;

@@ -36,7 +36,7 @@ final class ChaosClient {
     static final String CONTENT_TYPE = "text/plain";
     static final Duration READ_TIMEOUT = Duration.ofMillis(1_500);
 
-    /** Makes a request and says how it ended, or throws. */
+    /** Makes a request and returns how it ended, or throws. */
     private interface Sender {
         Ending send(Work work) throws IOException;
     }
@@ -57,12 +57,12 @@ final class ChaosClient {
         this.sender = sender;
     }
 
-    /** Which it is. */
+    /** The kind of HTTP client. */
     String name() {
         return name;
     }
 
-    /** The IDs that were generated for the call that is made. Used by one thread. */
+    /** The IDs that were generated for the current call. Used by one thread. */
     private static final class Generated implements IdempotenceIdGenerator {
         private final List<IdempotenceId> ids = new ArrayList<>();
 

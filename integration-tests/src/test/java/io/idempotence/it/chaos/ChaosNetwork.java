@@ -26,11 +26,11 @@ import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
- * The network between the clients and two providers. It sends each attempt of a call to the providers in turn, passes over one that
- * refuses connections, and does to it what the seed, the call and the number of the attempt say.
+ * The network between the clients and two providers. It sends each attempt of a call to the providers in turn and passes over one that
+ * refuses connections. The seed, the call and the number of the attempt determine the fault of the attempt.
  */
 final class ChaosNetwork implements AutoCloseable {
-    /** What becomes of an attempt. */
+    /** The fault of an attempt. */
     enum Fault {
         NONE(56),
         /** No provider sees it. */

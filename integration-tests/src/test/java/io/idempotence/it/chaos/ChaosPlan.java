@@ -9,7 +9,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
 import java.util.random.RandomGenerator;
 
-/** What happens in a run, by its seed. */
+/** The events of a run, determined by its seed. */
 final class ChaosPlan {
     /** What is done to the processes. */
     enum Step {

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A provider in a process of its own. Each execution of a call is a line in the ledger, which nothing keeps from being written twice.
- * Arguments: the address of Redis, the ledger, whether the filter is there, the lease.
+ * Arguments: the address of Redis, the ledger, whether the filter is installed, the lease.
  */
 final class ChaosProvider {
     static final String PATH = "/effects";

@@ -45,8 +45,8 @@ import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 
 /**
- * Two providers on one Redis, clients that call them, and what is done to all of them. What callers were told is the history; what was
- * executed is the ledger.
+ * A run with two providers on one Redis, clients that call them, and faults in all of them. The history is what callers were told. The
+ * ledger is what was executed.
  */
 final class ChaosRun implements AutoCloseable {
     private static final Duration SLACK = Duration.ofSeconds(4);
@@ -85,7 +85,7 @@ final class ChaosRun implements AutoCloseable {
         this.network = new ChaosNetwork(seed, addresses);
     }
 
-    /** What became of everything that was called. */
+    /** The results of a run. */
     record Report(
             long seed,
             List<Call> calls,

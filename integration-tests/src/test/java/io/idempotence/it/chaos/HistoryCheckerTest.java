@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Each kind of bad history is recognised, and a good one is not blamed. */
+/** The checker finds each kind of fault in a history, and none in a good one. */
 class HistoryCheckerTest {
     private static final long SECOND = 1_000_000_000L;
     private static final Incident CRASH = new Incident(Step.KILL_PROVIDER, 0, 10 * SECOND, 12 * SECOND);

@@ -6,7 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * What a call asks the provider to do: the request's body.
  *
- * @param kind what the handler makes of it
+ * @param kind how the handler ends
  */
 record Work(String call, Kind kind, int millisBefore, int millisAfter) {
     enum Kind {

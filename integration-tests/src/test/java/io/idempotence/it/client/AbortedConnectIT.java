@@ -28,8 +28,9 @@ import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
 /**
- * A request over Apache HttpClient whose deadline passes before it has a connection. It was "unknown". With HttpClient's own retries, what
- * is aborted just before it connects still is: they replace the exception.
+ * Requests over Apache HttpClient whose deadline passes before they have a connection. They end as not sent; their outcome was once
+ * reported as unknown. With HttpClient's own retries, a request that is aborted just before it connects still ends as unknown, because they
+ * replace the exception.
  */
 class AbortedConnectIT extends WireMockTestBase {
     private final HttpClientBuilder http = HttpClients.custom().disableAutomaticRetries();

@@ -4,7 +4,7 @@ import feign.AsyncFeign;
 import feign.BaseBuilder;
 import java.util.concurrent.CancellationException;
 
-/** A thread waits where the caller does not. */
+/** {@link AttemptContract} for futures over Feign's default client: a thread of the client waits, not the caller. */
 class AsyncDefaultClientAttemptIT extends AttemptContract {
     @Override
     BaseBuilder<?, ?> builder() {

@@ -3,7 +3,7 @@ package io.idempotence.it.client;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 
-/** A thread waits where the caller does not. */
+/** {@link OneCallOneIdContract} for futures over Feign's default client: a thread of the client waits, not the caller. */
 class AsyncDefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     @Override
     BaseBuilder<?, ?> builder() {

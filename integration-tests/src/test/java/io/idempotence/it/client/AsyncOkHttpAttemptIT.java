@@ -4,7 +4,7 @@ import feign.AsyncFeign;
 import feign.BaseBuilder;
 import java.util.concurrent.CancellationException;
 
-/** Feign's own client for OkHttp is one that responds later as well. */
+/** {@link OkHttpAttemptContract} for futures, with Feign's client for OkHttp, which is asynchronous as well. */
 class AsyncOkHttpAttemptIT extends OkHttpAttemptContract {
     @Override
     BaseBuilder<?, ?> builder() {

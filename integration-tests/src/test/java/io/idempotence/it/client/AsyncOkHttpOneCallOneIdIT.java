@@ -3,7 +3,7 @@ package io.idempotence.it.client;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 
-/** Feign's own client for OkHttp is one that responds later as well. */
+/** {@link OneCallOneIdContract} for futures, with Feign's client for OkHttp, which is asynchronous as well. */
 class AsyncOkHttpOneCallOneIdIT extends OneCallOneIdContract {
     @Override
     BaseBuilder<?, ?> builder() {

@@ -16,7 +16,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
-/** {@link Orders} whose responses come later. */
+/** The calls of {@link Orders}, with futures as their results. */
 interface AsyncOrders {
     @RequestLine("POST /orders")
     CompletableFuture<String> create(String body);

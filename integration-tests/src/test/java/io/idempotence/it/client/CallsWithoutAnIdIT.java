@@ -30,7 +30,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** A call that carries no ID is as if there were no client half: what the caller gets, and what goes over the wire. */
+/** Calls that carry no ID. What the caller gets and what goes over the wire is the same with and without the client half. */
 class CallsWithoutAnIdIT {
     /** The client itself is a race: whether it sees the response or the reset of a connection that was closed with bytes unread. */
     private static final Set<Behaviour> RACES =

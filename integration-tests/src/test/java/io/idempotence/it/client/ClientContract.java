@@ -25,8 +25,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * What the client half makes of everything that can happen to an attempt, the same for every client: of a response,
- * of none, and of the limits of a call. Subclasses name the client.
+ * The behaviour of the client half after each kind of attempt, the same for every client: with a response, without one, and at the limits
+ * of a call. Subclasses name the client.
  */
 abstract class ClientContract extends ResponseContract {
     // ---- no connection

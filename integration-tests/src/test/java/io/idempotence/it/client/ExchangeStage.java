@@ -10,7 +10,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** Where an exchange stands still. */
+/** A stage of an HTTP exchange at which the server stalls, or goes on byte by byte. */
 enum ExchangeStage {
     CONNECT,
     TLS(socket -> Drip.write(socket, "\u0016\u0003\u0003@\u0000" + "x".repeat(100_000))),
@@ -56,7 +56,7 @@ enum ExchangeStage {
         return isOfRequestBody() ? LARGE : "x";
     }
 
-    /** Stalled or dripping, it is the same stage. */
+    /** Each stage once: those where the server stalls are left out. */
     static Stream<ExchangeStage> columns() {
         return Stream.of(values()).filter(stage -> !stage.name().endsWith("_STALL"));
     }

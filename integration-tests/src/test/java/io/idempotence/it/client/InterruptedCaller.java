@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.concurrent.Callable;
 
-/** A thread in a call, to be interrupted. */
+/** A call in a thread of its own, which a test interrupts. */
 final class InterruptedCaller {
     private final Thread thread;
     private volatile Exception thrown;

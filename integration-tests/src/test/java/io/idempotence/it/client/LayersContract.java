@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@link RedirectContract}, and interceptors, Retryers and capabilities of others around a call, which keeps its one ID. */
+/** {@link RedirectContract}, and the layers of others around a call: interceptors, Retryers and capabilities. The call keeps its one ID. */
 abstract class LayersContract extends RedirectContract {
     // ---- attempts
 
@@ -155,7 +155,10 @@ abstract class LayersContract extends RedirectContract {
         assertThat(wrapping.calls).hasValue(2);
     }
 
-    /** As Resilience4jFeign's with a retry: replaces the factory by its own. Public because Feign calls it by reflection. */
+    /**
+     * A capability like Resilience4jFeign's with a retry, which replaces the factory by its own. Public because Feign calls it by
+     * reflection.
+     */
     public static final class RetryCapability implements Capability {
         private final int attempts;
 
@@ -197,7 +200,7 @@ abstract class LayersContract extends RedirectContract {
         }
     }
 
-    /** As Resilience4jFeign's with a circuit breaker and a fallback. Public because Feign calls it by reflection. */
+    /** A capability like Resilience4jFeign's with a circuit breaker and a fallback. Public because Feign calls it by reflection. */
     public static final class BreakerCapability implements Capability {
         final AtomicInteger successes = new AtomicInteger();
         final AtomicInteger failures = new AtomicInteger();

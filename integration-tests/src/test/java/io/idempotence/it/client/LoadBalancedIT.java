@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A client below ours puts the address of an instance in the place of the service's name, as Spring Cloud LoadBalancer's does. */
+/** A client below ours that replaces the name of the service by the address of an instance, as Spring Cloud LoadBalancer's does. */
 class LoadBalancedIT extends WireMockTestBase {
     private static final String SERVICE = "http://orders";
 

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.Dispatcher;
 import org.junit.jupiter.api.Test;
 
-/** How a call ends whose caller holds a future, over Feign's client for OkHttp. */
+/** The ends of calls that return a future, over Feign's client for OkHttp. */
 class OkHttpAsyncEndIT extends WireMockTestBase {
     @Override
     BaseBuilder<?, ?> builder() {

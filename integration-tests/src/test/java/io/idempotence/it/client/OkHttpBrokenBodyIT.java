@@ -65,7 +65,7 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
         });
     }
 
-    /** The earlier call may have been executed, whatever becomes of this one. */
+    /** The earlier call may have been executed, however this one ends. */
     @Test
     void resumedCallThatWasCancelledBeforeItBeganIsAsUnknownAsBefore() {
         Call call = installed().newCall(order().build());

@@ -130,7 +130,7 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
         }
     }
 
-    /** A peer that goes as far as one stage, and no further. */
+    /** A server that serves an exchange up to one stage, and from then on takes or sends a byte now and then. */
     private static final class SlowServer implements AutoCloseable {
         private final Stage stage;
         private final ServerSocket listener = new ServerSocket();

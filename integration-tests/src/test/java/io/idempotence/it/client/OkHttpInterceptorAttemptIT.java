@@ -31,7 +31,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the client half makes of an attempt where OkHttp has a way of its own; {@link OkHttpInterceptorContractIT} has the rest. */
+/**
+ * The treatment of attempts by the client half where OkHttp differs from other clients; {@link OkHttpInterceptorContractIT} has the rest.
+ */
 class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
     // ---- sent, and no response
 
@@ -74,17 +76,14 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
 
     // ---- Retry-After
 
-    /**
-     * OkHttp sends a 408 again by itself unless it is told to wait, a 503 only if it is told not to: once, and nothing but digits
-     * tells it.
-     */
+    /** OkHttp itself repeats, once, a 408 without {@code Retry-After}, and a 408 or 503 with {@code Retry-After: 0}. */
     private static boolean isRepeatedByOkHttp(int status, RetryAfterTable.Row row) {
         boolean seconds = row.header().equals("Retry-After");
         return status == 408 && !seconds
                 || (status == 408 || status == 503) && seconds && row.value().equals("0");
     }
 
-    /** Whatever stands beside the status. */
+    /** Whatever header comes with the status. */
     @ParameterizedTest
     @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
     void whatOkHttpSendsAgainByItselfIsPartOfTheAttempt(RetryAfterTable.Row row) throws IOException {

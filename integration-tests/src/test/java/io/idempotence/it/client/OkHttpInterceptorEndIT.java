@@ -35,7 +35,7 @@ import okhttp3.Response;
 import okio.Buffer;
 import org.junit.jupiter.api.Test;
 
-/** Callers that enqueue, give up, or have a time of their own. */
+/** The ends of calls whose callers enqueue them, give up, or set a time limit of their own. */
 class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     private static final long SOON = 10;
 

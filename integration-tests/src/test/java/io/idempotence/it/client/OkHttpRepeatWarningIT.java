@@ -15,7 +15,7 @@ import okhttp3.RequestBody;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** The warning about a call in doubt that its caller makes again, where nothing keeps its ID. */
+/** The warning about a call in doubt that its caller repeats with a new ID. */
 class OkHttpRepeatWarningIT extends OkHttpInterceptorTestBase {
     private static final String REPEATED = "under a new ID";
 

@@ -4,7 +4,7 @@ import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Client;
 
-/** A thread of an executor sends what Feign's caller does not wait for. */
+/** {@link OkHttpUnderFeignIT} with futures: a thread of an executor sends, and the caller does not wait. */
 class OkHttpUnderAsyncFeignIT extends OkHttpUnderFeignIT {
     @Override
     BaseBuilder<?, ?> feign(Client under) {

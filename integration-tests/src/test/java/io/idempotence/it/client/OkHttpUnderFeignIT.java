@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Feign with the client half over OkHttp with the client half: one of them gives the ID and tries again, the upper one. */
+/** Feign with the client half over OkHttp with the client half. Only the upper one sets the ID and retries. */
 class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
     private final AtomicReference<OkHttpClient> under = new AtomicReference<>();
 
@@ -124,7 +124,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         assertEnd(FAILED, 3);
     }
 
-    /** The gateway's 504 may have come after the order, and elsewhere nobody knows of it. */
+    /** The gateway's 504 may have come after the order was executed, and another origin has no record of it. */
     @Test
     void inDoubtOkHttpFollowsNoRedirectToAnotherOriginBelowFeign() {
         ordersAreElsewhere();
@@ -137,7 +137,7 @@ class OkHttpUnderFeignIT extends OkHttpInterceptorTestBase {
         assertThat(ids("/elsewhere")).isEmpty();
     }
 
-    /** A login redirects like that. Only what the server half had stored tells what became of the order. */
+    /** A login redirects like that. Only a stored response of the server half shows whether the order was executed. */
     @Test
     void inDoubtOkHttpFollowsOnlyAStoredRedirectToAGetBelowFeign() {
         ResponseDefinitionBuilder login = status(303).withHeader("Location", "/login");

@@ -5,7 +5,7 @@ import feign.AsyncFeign;
 import feign.BaseBuilder;
 import feign.Client;
 
-/** The caller's thread sends, although the response is a future. */
+/** {@link OkHttpUnderFeignIT} with futures that are complete: the caller's thread sends. */
 class OkHttpUnderPseudoAsyncFeignIT extends OkHttpUnderFeignIT {
     @Override
     BaseBuilder<?, ?> feign(Client under) {

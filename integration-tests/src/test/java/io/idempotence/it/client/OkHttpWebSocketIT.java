@@ -26,7 +26,7 @@ import okhttp3.WebSocket;
 import okhttp3.WebSocketListener;
 import org.junit.jupiter.api.Test;
 
-/** A web socket of a client with the client half: its upgrade is no call that could be made again. */
+/** A web socket of a client with the client half. Its upgrade is not a call that could be retried. */
 class OkHttpWebSocketIT extends OkHttpInterceptorTestBase {
     private static final byte[] TEXT_FRAME_OK = {(byte) 0x81, 2, 'o', 'k'};
 

@@ -34,7 +34,7 @@ import okio.BufferedSink;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** A call that carries no ID is as if there were no client half: what the caller gets, and what goes over the wire. */
+/** Calls that carry no ID. What the caller gets and what goes over the wire is the same with and without the client half. */
 class OkHttpWithoutIdIT {
     private static final List<String> METHODS = List.of("GET", "POST", "PUT", "DELETE");
 
@@ -156,7 +156,7 @@ class OkHttpWithoutIdIT {
         return response + "\n" + response.headers() + body + "\n" + before + " responses before";
     }
 
-    /** Of unknown length, and written anew each time. */
+    /** A body of unknown length that is written anew each time. */
     private static final class Body extends RequestBody {
         private final int length;
 

@@ -37,8 +37,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Promise P1, as the journal of the provider shows it: one call, one ID, also behind a redirect and between layers of others. The
- * facts are those of "Feign facts that bend the design". Extend it, say which HTTP client.
+ * Promise P1, as the journal of the provider shows it: one call, one ID, also behind a redirect and between layers of others. Subclasses
+ * name the HTTP client.
  */
 abstract class OneCallOneIdContract extends LayersContract {
     // ---- on the wire

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Redirects of a call with an ID: within the origin it keeps its ID, to another one it does not go. */
+/** Redirects of calls with an ID. Within the origin the call keeps its ID. A redirect to another origin is not followed. */
 abstract class RedirectContract extends WireMockTestBase {
     @ParameterizedTest
     @ValueSource(ints = {307, 308})

@@ -45,8 +45,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * HTTP clients that send a request more than once by themselves and report the last failure only: the first sending is executed and
- * its response lost, the second one finds nobody. Such a call is in doubt. A connection that is refused at the first sending is not.
+ * HTTP clients that by themselves send a request more than once and report the last failure only. The first request is executed and its
+ * response lost, and the second one is refused a connection. Such a call is in doubt. A call whose first request is refused a connection is
+ * not.
  */
 class ResendingFeignClientIT {
     /** With a body and without one. */
@@ -63,7 +64,7 @@ class ResendingFeignClientIT {
         return new Client.Default(null, null);
     }
 
-    /** As Spring Cloud's load balancer with retries: the next instance after a failure. */
+    /** A client like Spring Cloud's load balancer with retries, which goes to the next instance after a failure. */
     private record FailingOver(Client delegate) implements Client {
         @Override
         public Response execute(Request request, Request.Options options) throws IOException {
@@ -162,7 +163,7 @@ class ResendingFeignClientIT {
         }
     }
 
-    /** In an HTTP client, around the request that it sends. */
+    /** A layer inside an HTTP client, around the request that it sends. */
     private enum Inside {
         RETRY,
         RETRY_WITH_A_CLONE,

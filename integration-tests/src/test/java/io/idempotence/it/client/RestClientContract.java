@@ -14,7 +14,7 @@ import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
-/** Spring's {@code RestClient}. Subclasses name the request factory. */
+/** {@link ClientContract} over Spring's {@code RestClient}. Subclasses name the request factory. */
 abstract class RestClientContract extends ClientContract {
     abstract ClientHttpRequestFactory factory(Duration connect, Duration read);
 

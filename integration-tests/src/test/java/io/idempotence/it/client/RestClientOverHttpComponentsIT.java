@@ -8,7 +8,7 @@ import org.apache.hc.core5.util.Timeout;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 
-/** Over Apache HttpClient, without its own retries. */
+/** {@code RestClient} over Apache HttpClient, without HttpClient's own retries. */
 class RestClientOverHttpComponentsIT extends RestClientContract {
     @Override
     ClientHttpRequestFactory factory(Duration connect, Duration read) {

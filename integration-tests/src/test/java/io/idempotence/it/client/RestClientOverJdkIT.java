@@ -6,7 +6,7 @@ import java.time.Duration;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 
-/** Over the JDK's client, which is Spring Boot's choice if there is no other. */
+/** {@code RestClient} over the JDK's client, which is Spring Boot's choice if there is no other. */
 class RestClientOverJdkIT extends RestClientContract {
     @Override
     ClientHttpRequestFactory factory(Duration connect, Duration read) {

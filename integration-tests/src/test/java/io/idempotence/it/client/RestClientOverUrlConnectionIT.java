@@ -4,7 +4,7 @@ import java.time.Duration;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.SimpleClientHttpRequestFactory;
 
-/** Over HttpURLConnection. */
+/** {@code RestClient} over HttpURLConnection. */
 class RestClientOverUrlConnectionIT extends RestClientContract {
     @Override
     ClientHttpRequestFactory factory(Duration connect, Duration read) {

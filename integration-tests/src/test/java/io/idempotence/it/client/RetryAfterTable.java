@@ -7,7 +7,7 @@ import java.time.format.DateTimeFormatter;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What can stand beside a status to try again, the same for every HTTP client. */
+/** The values of {@code Retry-After} and {@code Retry-After-Ms} that may come with a retryable status, the same for every HTTP client. */
 final class RetryAfterTable {
     static final List<Integer> STATUSES = List.of(408, 425, 429, 500, 502, 503, 504);
 
@@ -25,7 +25,7 @@ final class RetryAfterTable {
         }
     }
 
-    /** "Try again", or a value without a meaning. */
+    /** Values that ask for a retry at once, or that have no meaning. */
     static Stream<Row> soon() {
         ZonedDateTime now = ZonedDateTime.now(ZoneOffset.UTC);
         return Stream.of(

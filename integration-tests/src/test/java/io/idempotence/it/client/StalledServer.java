@@ -16,7 +16,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A server that goes as far as one stage, and then no further until it is closed. */
+/** A server that serves an exchange up to one {@link ExchangeStage}, and then stalls or goes on byte by byte until it is closed. */
 final class StalledServer implements AutoCloseable {
     private final ExchangeStage stage;
     private final FullBacklog backlog;
@@ -25,7 +25,7 @@ final class StalledServer implements AutoCloseable {
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final CountDownLatch reached = new CountDownLatch(1);
 
-    /** At least the first byte of the request. */
+    /** Whether at least the first byte of the request has arrived. */
     volatile boolean received;
 
     StalledServer(ExchangeStage stage) throws IOException {
@@ -87,7 +87,9 @@ final class StalledServer implements AutoCloseable {
         return stage.isTls() ? url.replace("http:", "https:") : url;
     }
 
-    /** Nobody sees that a client waits for a connection. */
+    /**
+     * Waits until a request has reached the stage. Returns at once for {@code CONNECT}, because a waiting connection cannot be observed.
+     */
     void awaitRequest() throws InterruptedException {
         if (backlog == null) {
             awaitLatch(reached);

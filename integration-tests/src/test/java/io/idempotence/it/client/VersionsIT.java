@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * The tests of the client half run on the versions of the build, and on the oldest that are supported. Proves that it is so;
- * Maven names them.
+ * The library versions of a run. The tests of the client half run on the versions of the build and on the oldest supported ones, and this
+ * test proves it. Maven passes the versions.
  */
 class VersionsIT {
     private static final String FEIGN = System.getProperty("idempotence.test.feign");

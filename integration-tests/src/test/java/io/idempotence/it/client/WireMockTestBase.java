@@ -43,8 +43,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 
 /**
- * WireMock as the provider, whose journal tells what went over the wire. Responses are tied to the number of the attempt and not to
- * the count of requests where it matters, because HTTP clients repeat requests by themselves.
+ * WireMock as the provider, whose journal shows what went over the wire. Responses are tied to the number of the attempt and not to the
+ * count of requests where it matters, because HTTP clients repeat requests by themselves.
  */
 abstract class WireMockTestBase {
     static final String OK = "ok";

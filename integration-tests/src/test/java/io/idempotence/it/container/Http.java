@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
-/** Sends requests as a caller would, and as no client library would. */
+/** An HTTP caller without a client library's own behaviour: it follows no redirect, and takes any ID and header. */
 public final class Http {
     private static final HttpClient CLIENT = HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)

@@ -21,9 +21,8 @@ import net.bytebuddy.jar.asm.MethodVisitor;
 import net.bytebuddy.jar.asm.Opcodes;
 
 /**
- * A Java agent that puts the clock of a JVM wrong: any code that asks for the time of day, be it the JDK itself ({@code Instant.now()},
- * {@code new Date()}), a driver or this project, gets another one. Time that only measures ({@code System.nanoTime()}) goes on as
- * it does.
+ * A Java agent that shifts the clock of a JVM. Any code that reads the time of day gets the shifted time, be it the JDK itself ({@code
+ * Instant.now()}, {@code new Date()}), a driver or this project. {@code System.nanoTime()} is not affected.
  */
 final class ShiftedClock implements ClassFileTransformer {
     private static final String MILLIS = "currentTimeMillis";

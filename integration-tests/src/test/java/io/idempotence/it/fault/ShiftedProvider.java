@@ -9,7 +9,7 @@ import java.time.Instant;
 import java.util.Date;
 import org.postgresql.ds.PGSimpleDataSource;
 
-/** {@link ProviderProcess} on either storage, with a short retention. Says what time it is. */
+/** {@link ProviderProcess} on either storage, with a short retention. It reports its time of day. */
 final class ShiftedProvider {
     private static final Duration RETENTION = Duration.ofSeconds(5);
 

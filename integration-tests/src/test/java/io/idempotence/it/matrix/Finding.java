@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What a cell of the matrix says.
+ * The result of one cell of the matrix.
  *
  * @param lost whether the other filter loses the response where ours is not there
  * @param first what the first caller sees

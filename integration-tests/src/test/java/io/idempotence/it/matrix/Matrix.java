@@ -39,7 +39,7 @@ final class Matrix implements AutoCloseable {
     /** More than these at once, and duplicates that wait on their threads would be refused. */
     private static final int CELLS_AT_ONCE = 8;
 
-    /** How an application has our filter. */
+    /** The way in which an application registers our filter. */
     enum Registration {
         ABSENT,
         INSTALLED,
@@ -89,7 +89,7 @@ final class Matrix implements AutoCloseable {
         return task -> new Thread(task, prefix + "-" + count.incrementAndGet());
     }
 
-    /** A storage that tells when a duplicate has met its first attempt. */
+    /** A storage that reports when a duplicate has met its first attempt. */
     private IdempotenceStorage observed(IdempotenceStorage storage) {
         return (IdempotenceStorage) Proxy.newProxyInstance(
                 Matrix.class.getClassLoader(),

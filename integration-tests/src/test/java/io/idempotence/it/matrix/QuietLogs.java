@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.logging.Handler;
 import org.slf4j.LoggerFactory;
 
-/** Nothing is logged until this is closed. */
+/** A switch that turns all logging off until it is closed. */
 final class QuietLogs implements AutoCloseable {
     private final Logger logback = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
     private final Level logbackLevel = logback.getLevel();

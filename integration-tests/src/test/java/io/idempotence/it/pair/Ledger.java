@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** What was really paid, whoever asked: how often for each order. */
+/** The payments that were really made: how many for each order, under whatever ID. */
 final class Ledger {
     private final ConcurrentMap<String, Integer> payments = new ConcurrentHashMap<>();
     private final AtomicInteger receipts = new AtomicInteger();

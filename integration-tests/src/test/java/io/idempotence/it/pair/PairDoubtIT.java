@@ -44,7 +44,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Cases in which a half could believe to know what it does not, each once a bug. */
+/** Cases in which one half could take an outcome for certain that is not. Each was once a bug. */
 class PairDoubtIT extends PairTestBase {
     private EmbeddedRedis redis;
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Redis goes away and comes back while a client tries again (promises P6 and P7). */
+/** A Redis that goes away and comes back while a client retries (promises P6 and P7). */
 class PairStorageFailureIT extends PairTestBase {
     private EmbeddedRedis redis;
 

@@ -40,8 +40,8 @@ import okhttp3.OkHttpClient;
 import org.junit.jupiter.api.AfterEach;
 
 /**
- * A client, a proxy that does what networks do, and two instances of one provider in two containers, each with its own {@link
- * Idempotence}.
+ * The base of tests with a client, a proxy that does what networks do, and two instances of one provider in two containers, each with its
+ * own {@link Idempotence}.
  */
 abstract class PairTestBase {
     static final int READ_TIMEOUT_MILLIS = 600;

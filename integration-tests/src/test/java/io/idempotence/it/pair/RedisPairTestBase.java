@@ -4,7 +4,7 @@ import io.idempotence.server.redis.RedisOfAClass;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Both instances of the provider on one Redis, which stays well. */
+/** The base of tests with both instances of the provider on one Redis, which does not fail. */
 abstract class RedisPairTestBase extends PairTestBase {
     @RegisterExtension
     private static final RedisOfAClass redis = new RedisOfAClass();

@@ -17,7 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** An application that protects its only servlet, calls another, and closes what it opened. Its classes are loaded anew for each deployment. */
 public final class WebApplication implements ServletContextListener {
-    /** What it calls, and how. */
+    /** The calls that it makes to another application. */
     interface Calls extends AutoCloseable {
         String make() throws Exception;
 

@@ -4,7 +4,7 @@ import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
 import java.io.IOException;
 
-/** An {@link AsyncListener} that does nothing where a test does not say otherwise. */
+/** An {@link AsyncListener} whose methods do nothing unless a test overrides them. */
 interface AsyncEnds extends AsyncListener {
     @Override
     default void onComplete(AsyncEvent event) throws IOException {}

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What becomes of a request whose asynchronous handler the container gives up. */
+/** Requests whose asynchronous handler exceeds the timeout of the container. */
 class AsyncTimeoutsIT extends FilterTestBase {
     @Test
     @DisplayName("T13, T18: an async timeout without a response is unknown, for the work may still run")

@@ -44,7 +44,7 @@ import org.junit.jupiter.api.Test;
 class BrokenEndsIT extends FilterTestBase {
     private static final String LARGE = "x".repeat(600 << 10);
 
-    /** A response that throws what it likes, as one does that its container has recycled. */
+    /** A response that throws arbitrary exceptions, like one that its container has recycled. */
     private static final class Recycled extends HttpServletResponseWrapper {
         volatile boolean recycled;
         final AtomicInteger statusReads = new AtomicInteger();
@@ -146,7 +146,7 @@ class BrokenEndsIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    /** A request that takes no attribute while nothing is dispatched. */
+    /** A request that accepts no attribute between two dispatches. */
     private static final class ReadOnlyBetweenDispatches extends HttpServletRequestWrapper {
         private final CountDownLatch waits;
 
@@ -243,7 +243,7 @@ class BrokenEndsIT extends FilterTestBase {
                 .hasMessageContaining("IdempotenceFilter.install(servletContext");
     }
 
-    /** What a filter that consists of others hands to them: the container has no filter of this name. */
+    /** The configuration that a composite filter passes to its parts: the container has no filter of this name. */
     private record OfAComposite(ServletContext context) implements FilterConfig {
         @Override
         public String getFilterName() {

@@ -27,9 +27,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Responses that the container takes in part, or not at all, because of a bug of a filter in front. */
+/** Responses that the container accepts in part, or not at all, because of a bug of a filter in front. */
 class BrokenResponsesIT extends FilterTestBase {
-    /** What a filter in front with a bug does when the response is to leave, the first time. */
+    /** What a filter in front does wrong, once, when the response is about to leave. */
     @FunctionalInterface
     private interface Bug {
         void on(HttpServletResponse response, ServletOutputStream stream) throws IOException;

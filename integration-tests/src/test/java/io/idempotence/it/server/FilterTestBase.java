@@ -51,9 +51,8 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A filter, a handler and a caller, in every container, over sockets, on a real Redis. Each subclass holds {@code
- * IdempotenceFilter} to some rules of the protocol; the numbers in their names are those of "Rules that peers break" in {@code
- * docs/design.md}.
+ * The base of tests with a filter, a handler and a caller, in every container, over sockets, on a real Redis. Each subclass holds {@code
+ * IdempotenceFilter} to some rules of the protocol.
  */
 @ParameterizedClass
 @EnumSource(Container.class)

@@ -39,11 +39,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 
-/** Forms whose parameters others have a say in, and forms that are too large. */
+/** Forms whose parameters other filters change, and forms that are too large. */
 class FormsIT extends FilterTestBase {
     private static final String FORM = "application/x-www-form-urlencoded";
 
-    /** Sanitises parameters, as filters against cross-site scripting do, and hides one. */
+    /** A request that sanitises parameters, as filters against cross-site scripting do, and hides one. */
     private static final class Sanitised extends HttpServletRequestWrapper {
         Sanitised(HttpServletRequest request) {
             super(request);
@@ -154,7 +154,7 @@ class FormsIT extends FilterTestBase {
                 .isEqualTo(expected);
     }
 
-    /** Asks a field of its own instead of its superclass. */
+    /** A request that reads parameters from a field of its own instead of its superclass. */
     private static final class PastItsSuperclass extends HttpServletRequestWrapper {
         private final HttpServletRequest own;
 
@@ -234,7 +234,7 @@ class FormsIT extends FilterTestBase {
         return log.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
 
-    /** Has a parameter of its own and hides one, without a look at the form. */
+    /** A request that adds one parameter and hides another, whatever the form contains. */
     private static final class WithTenant extends HttpServletRequestWrapper {
         WithTenant(HttpServletRequest request) {
             super(request);

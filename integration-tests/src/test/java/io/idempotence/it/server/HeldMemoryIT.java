@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What requests hold counts as often as it is in memory. */
+/** The memory that requests hold: everything counts as often as it is in memory. */
 class HeldMemoryIT extends FilterTestBase {
     private static final String FORM_TYPE = "application/x-www-form-urlencoded";
 
@@ -230,7 +230,7 @@ class HeldMemoryIT extends FilterTestBase {
     private static final int MEMORY = 4 << 20;
     private static final int LARGEST_PART = 300 << 10;
 
-    /** What callers do, in any order and side by side, with a storage that fails at times. */
+    /** The calls that are made in any order and side by side, with a storage that fails at times. */
     private enum Call {
         PLAIN("/written", "text/plain"),
         FORM("/form", FORM_TYPE),

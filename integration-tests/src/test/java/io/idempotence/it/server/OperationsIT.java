@@ -76,7 +76,7 @@ class OperationsIT extends FilterTestBase {
         }
     }
 
-    /** The settings of one request, as an integration chooses them that knows its handler. */
+    /** The settings of one request, chosen by an integration that knows its handler. */
     private static RequestSettings chosen(HttpServletRequest request, RequestSettings asConfigured) {
         return switch (request.getRequestURI()) {
             case "/keeps" -> new RequestSettings(true, true, STORES_ALL, asConfigured.maxWait());

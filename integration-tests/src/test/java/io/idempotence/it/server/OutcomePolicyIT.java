@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a failure does to its ID, and who decides. */
+/** The verdict about an ID after a failure: the policy's, and the handler's. */
 class OutcomePolicyIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(ints = {400, 403, 404, 409, 422})

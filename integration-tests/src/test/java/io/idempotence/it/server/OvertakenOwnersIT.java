@@ -34,7 +34,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What the callers of owners get that must not take effect in their business transaction: T14 in transaction. */
+/**
+ * Owners that were overtaken, in in-transaction mode (T14). Their business transaction must not take effect, and their callers get the
+ * other owner's response or a refusal.
+ */
 @DisplayName("Overtaken owners in transaction (T14)")
 class OvertakenOwnersIT extends FilterTestBase {
     private static EmbeddedPostgres postgres;

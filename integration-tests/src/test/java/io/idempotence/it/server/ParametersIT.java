@@ -30,11 +30,11 @@ import java.util.function.Consumer;
 import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Test;
 
-/** Parameters, encodings and their errors are the container's: handlers see the same with this filter and without it. */
+/** Parameters, encodings and their errors, which are the container's: handlers see the same with this filter and without it. */
 class ParametersIT extends FilterTestBase {
     private static final String FORM = "application/x-www-form-urlencoded";
 
-    /** What a handler does with its request, and what it sees. */
+    /** The steps of a handler with its request, and what it sees. */
     private enum Script {
         PARAMETERS,
         UTF_8_THEN_PARAMETERS,

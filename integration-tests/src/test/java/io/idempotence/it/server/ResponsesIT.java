@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What later callers get is what the first one got. */
+/** Responses of all kinds: later callers get what the first one got. */
 class ResponsesIT extends FilterTestBase {
     @Test
     @DisplayName("P4, T5: the second request gets the first one's response byte for byte")
@@ -161,7 +161,7 @@ class ResponsesIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    /** Declares a Content-Length in one of the ways that there are. */
+    /** A way to declare a Content-Length. */
     private enum Declaring {
         INT,
         LONG,

@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Whose ID it is, and many requests at once. */
+/** The owner of an ID, and many requests at once. */
 class ScopeAndConcurrencyIT extends FilterTestBase {
     @Test
     void anotherPrincipalsRecordIsNeverSeen() {

@@ -54,7 +54,7 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.Jedis;
 
-/** What duplicates get that say {@code Prefer: wait}, in every container, on a real Redis. */
+/** Duplicates with {@code Prefer: wait}, in every container, on a real Redis. */
 @DisplayName("duplicates that wait")
 @ParameterizedClass
 @EnumSource(Container.class)

@@ -6,7 +6,7 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 
-/** A server that is slow, byte by byte, for as long as its client listens: no read of the client ever waits for long. */
+/** The writes of a slow server, byte by byte, for as long as its client listens: no read of the client ever waits for long. */
 public final class Drip {
     private static final int PATIENCE_MILLIS = 10;
 

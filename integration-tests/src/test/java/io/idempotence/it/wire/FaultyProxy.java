@@ -11,8 +11,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Stands between a client and the instances of a provider. It hands the requests with an ID to the instances in turn, passes over
- * instances that are down, and does to each request what its plan says.
+ * A proxy between a client and the instances of a provider. It hands the requests with an ID to the instances in turn, passes over
+ * instances that are down, and injects into each request the fault of its plan.
  */
 public final class FaultyProxy implements AutoCloseable {
     private final List<URI> instances;
@@ -22,7 +22,7 @@ public final class FaultyProxy implements AutoCloseable {
     private final List<RawRequest> requests = new CopyOnWriteArrayList<>();
     private final List<String> statusLines = new CopyOnWriteArrayList<>();
 
-    /** What becomes of a request. */
+    /** The fault of a request. */
     public enum Fault {
         NONE,
         /** The connection is reset, and no instance sees the request. */
@@ -35,7 +35,7 @@ public final class FaultyProxy implements AutoCloseable {
         RESPONSE_LATE
     }
 
-    /** Says what becomes of each request. */
+    /** The choice of a fault for each request. */
     @FunctionalInterface
     public interface Plan {
         /** @param n 1 for the first request with this ID, 2 for the second */

@@ -14,7 +14,7 @@ import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509ExtendedTrustManager;
 
-/** TLS with a certificate that nobody knows, and clients that trust it, and any other. */
+/** TLS with a certificate of no known authority, and clients that trust any certificate. */
 public final class TestTls {
     private static final char[] PASSWORD = "password".toCharArray();
 

@@ -14,10 +14,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * How late this machine is. What is measured beside it may be as late without a fault of its own.
+ * A measure of how late this machine runs its threads. What a test measures at the same time may be late by as much.
  *
- * <p>A thread that has nothing to do but wake up adds up by how much it does so too late. A thread that computes waits longer than that
- * for a processor; on Linux the kernel adds up for how long any thread did.
+ * <p>A thread that does nothing but wake up sums up by how much it wakes too late. A thread that computes waits longer for a processor; on
+ * Linux the kernel sums up for how long any thread waited.
  */
 public final class Yardstick implements AutoCloseable {
     private static final long PULSE_MILLIS = 5;
@@ -39,14 +39,14 @@ public final class Yardstick implements AutoCloseable {
         before = now;
     }
 
-    /** Since it began. */
+    /** The lateness since this was created. */
     public Duration lateness() {
         Duration pulses = Duration.ofNanos(late.get());
         Duration waits = waitsForProcessors().minus(waitsBefore);
         return pulses.compareTo(waits) > 0 ? pulses : waits;
     }
 
-    /** Since the machine was started; zero where nobody counts. */
+    /** The waits since the machine was started; zero if the kernel does not count them. */
     private static Duration waitsForProcessors() {
         if (!Files.isReadable(PRESSURE)) {
             return Duration.ZERO;

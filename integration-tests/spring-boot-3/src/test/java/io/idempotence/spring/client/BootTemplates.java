@@ -6,7 +6,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 
-/** What this version of Spring Boot builds. */
+/** The HTTP clients that this version of Spring Boot builds. */
 final class BootTemplates {
     private BootTemplates() {}
 

@@ -50,7 +50,7 @@ class HttpServiceGroupsTest {
         String create(@RequestBody String order);
     }
 
-    /** Asks somebody else, by a plain client. */
+    /** A fallback that calls another provider, through a plain client. */
     public static class OtherShipping {
         static volatile Supplier<String> plain = () -> "";
 
@@ -67,7 +67,7 @@ class HttpServiceGroupsTest {
         String createWithoutCause(@RequestBody String order);
     }
 
-    /** One of its fallbacks gets the cause. */
+    /** A class with two fallbacks, one of which gets the cause. */
     public static class NoPicking {
         public String create(Throwable cause, String order) {
             return cause instanceof OutcomeUnknown unknown ? unknown(unknown) : "not executed";
@@ -172,7 +172,7 @@ class HttpServiceGroupsTest {
         }
     }
 
-    /** The circuit breakers of groups are made at the start, with the thread pool of that time. */
+    /** One thread for all circuit breakers. Those of groups are made at the start, with the thread pool of that time. */
     @Configuration(proxyBeanMethods = false)
     static class OneThread {
         @Bean(destroyMethod = "shutdownNow")

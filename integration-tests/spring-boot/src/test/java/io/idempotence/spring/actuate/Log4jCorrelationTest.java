@@ -20,7 +20,7 @@ import org.springframework.context.annotation.Import;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** With Log4j 2 instead of Logback, in a JVM of its own, because the tests themselves log with Logback. */
+/** The ID in the log lines of Log4j 2, in a JVM of its own, because the tests themselves log with Logback. */
 class Log4jCorrelationTest {
     /** Where the build copies what {@code spring-boot-starter-log4j2} brings. */
     private static final Path LOG4J = Path.of("target", "log4j2");

@@ -35,21 +35,21 @@ import org.springframework.web.bind.annotation.RequestBody;
 @Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class CircuitBreakersTest extends OrdersConsumer {
-    /** Its limiter is raised above the deadline. */
+    /** A client whose time limiter is raised above the deadline. */
     @FeignClient(name = "patient", url = "${proxy}", fallbackFactory = Fallbacks.class)
     interface Patient {
         @PostMapping("/orders")
         String create(@RequestBody String order);
     }
 
-    /** Its limiter has the default of a second. */
+    /** A client whose time limiter has the default of a second. */
     @FeignClient(name = "hasty", url = "${proxy}")
     interface Hasty {
         @PostMapping("/orders")
         String create(@RequestBody String order);
     }
 
-    /** Its retry is one of {@code resilience4j.retry.instances}. */
+    /** A client whose retry is one of {@code resilience4j.retry.instances}. */
     @FeignClient(name = "of-resilience4j", url = "${proxy}")
     interface OfResilience4j {
         @PostMapping("/orders")
@@ -66,7 +66,7 @@ class CircuitBreakersTest extends OrdersConsumer {
         }
     }
 
-    /** Only the limiters of its inherited default methods have the default of a second. */
+    /** A client without a fallback. Of its time limiters, only those of inherited default methods have the default of a second. */
     @FeignClient(name = "no-fallback", url = "${proxy}")
     interface NoFallback extends FallbacksTest.WithFallback {
         /** Its limiter is raised. */

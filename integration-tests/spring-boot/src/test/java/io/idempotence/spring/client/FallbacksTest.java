@@ -39,9 +39,9 @@ import org.springframework.context.annotation.Import;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 
-/** The fallbacks of Feign clients are told whether the call was executed, or that its outcome is unknown. */
+/** The fallbacks of Feign clients, which can find out whether the call was executed, or that its outcome is unknown. */
 class FallbacksTest extends OrdersConsumer {
-    /** A client whose limiter has the default of a second, and what its fallback answers. */
+    /** A client whose time limiter has the default of a second, with a fallback. */
     interface WithFallback {
         @PostMapping("/orders")
         String create(@RequestBody String order);
@@ -197,7 +197,7 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
-    /** Nothing compares deadlines with time limits there. */
+    /** An application in which nothing compares deadlines with time limits. */
     @Configuration(proxyBeanMethods = false)
     @Import(Application.class)
     static class NoTimeLimits {

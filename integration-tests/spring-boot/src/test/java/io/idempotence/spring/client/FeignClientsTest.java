@@ -75,7 +75,7 @@ class FeignClientsTest extends OrdersConsumer {
         String create(@RequestBody String order);
     }
 
-    /** Not a bean of the application: of the client's child context only. */
+    /** A configuration that is a bean of the client's child context only, not of the application. */
     static class OwnConfiguration {
         @Bean
         RequestInterceptor signer() {

@@ -8,11 +8,14 @@ import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
-/** A test class with an application whose clients call the orders through a proxy of its own, {@code ${proxy}}. */
+/**
+ * The base of tests of a consumer: an application whose clients call the orders provider through a proxy. They find the proxy by {@code
+ * ${proxy}}.
+ */
 abstract class OrdersConsumer {
     static OrdersProvider provider;
     static LossyProxy proxy;
-    /** The subclass starts it. */
+    /** The application, which the subclass starts. */
     static ConfigurableApplicationContext application;
 
     @BeforeAll

@@ -202,7 +202,7 @@ class PlainRestClientsTest {
                 assertRetriedUnderOneId(context.getBean(OrdersExchange.class).create("tea")));
     }
 
-    /** As Spring makes it for an aspect, such as that of an annotation of Resilience4j. */
+    /** A proxy around the client bean, like the one that Spring makes for an aspect, such as that of an annotation of Resilience4j. */
     private record Aspect(MethodInterceptor advice) implements BeanPostProcessor, Ordered {
         @Override
         public int getOrder() {

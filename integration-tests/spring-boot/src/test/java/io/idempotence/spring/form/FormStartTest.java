@@ -25,7 +25,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.thymeleaf.dialect.IDialect;
 
-/** What is there of form tokens in an application. */
+/** The start of an application with form tokens: the place of their filter, their settings, and when they are on. */
 @ExtendWith(OutputCaptureExtension.class)
 class FormStartTest {
     private final WebApplicationContextRunner application = new WebApplicationContextRunner()

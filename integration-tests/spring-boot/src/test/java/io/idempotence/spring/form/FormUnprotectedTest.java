@@ -22,7 +22,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** A token promises that its form runs once: what would break the promise does not run. Nobody else notices the filter. */
+/** Forms with a token that cannot be protected. They do not run, because a token promises one run. No other request is affected. */
 @ExtendWith(OutputCaptureExtension.class)
 class FormUnprotectedTest {
     private static final Pattern FIELD = Pattern.compile("name=\"([_a-z]+)\"[^>]*value=\"([^\"]*)\"");

@@ -141,7 +141,7 @@ class IdempotentHandlersTest {
         }
     }
 
-    /** As a consumer and a provider share it. */
+    /** An interface that a consumer and a provider share. */
     interface OrdersApi {
         @Idempotent
         @PostMapping("/shared/orders")

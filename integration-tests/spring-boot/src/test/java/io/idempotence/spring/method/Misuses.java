@@ -13,7 +13,7 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter;
 import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
 
-/** Uses of {@code @Idempotent} that cannot work, and what the start says of them. */
+/** Uses of {@code @Idempotent} that cannot work, and the messages with which the start fails. */
 final class Misuses {
     private Misuses() {}
 

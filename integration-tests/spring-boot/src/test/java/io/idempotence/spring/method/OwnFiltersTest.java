@@ -27,7 +27,7 @@ import org.springframework.security.web.access.intercept.AuthorizationFilter;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** {@code @Idempotent} on handlers counts behind every filter of the framework, however it is built and registered. */
+/** {@code @Idempotent} on handlers, which applies behind every idempotence filter, however it is built and registered. */
 @ExtendWith(OutputCaptureExtension.class)
 class OwnFiltersTest {
     private final String id = UUID.randomUUID().toString();
@@ -83,7 +83,7 @@ class OwnFiltersTest {
         }
     }
 
-    /** In front of the filter of the auto-configuration, so it decides. */
+    /** A filter in front of the one of the auto-configuration, so it decides. */
     @Import(Payments.class)
     static class ByHand {
         @Bean
@@ -159,7 +159,7 @@ class OwnFiltersTest {
                 .doesNotContain("Payments.pay");
     }
 
-    /** The usual way to keep Spring Boot from registering a filter that is part of the chain of Spring Security. */
+    /** A filter in the chain of Spring Security, with the usual way to keep Spring Boot from registering it once more. */
     @Import(Payments.class)
     static class InChainOfSecurity {
         @Bean

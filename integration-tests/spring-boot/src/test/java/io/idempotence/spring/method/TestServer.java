@@ -64,7 +64,7 @@ final class TestServer implements AutoCloseable {
         return URI.create("http://127.0.0.1:" + context.getEnvironment().getProperty("local.server.port") + path);
     }
 
-    /** What the caller sees. */
+    /** The response as the caller sees it. */
     record Answer(int status, String body, HttpResponse<byte[]> response) {
         static Answer of(HttpResponse<byte[]> response) {
             return new Answer(response.statusCode(), new String(response.body(), StandardCharsets.UTF_8), response);
@@ -128,7 +128,7 @@ final class TestServer implements AutoCloseable {
         context.close();
     }
 
-    /** Everything that the class path brings, open to everybody. */
+    /** An application with all auto-configuration on the class path, which permits every request. */
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     static class Application {

@@ -21,7 +21,7 @@ import org.springframework.transaction.annotation.Transactional;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** In-transaction mode with a storage that something wraps, for example to observe it. */
+/** In-transaction mode with a storage inside a wrapper, for example one that observes it. */
 @ExtendWith(OutputCaptureExtension.class)
 class WrappedStorageTest {
     @RestController

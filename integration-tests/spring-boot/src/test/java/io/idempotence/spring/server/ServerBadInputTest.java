@@ -22,7 +22,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** What is wrong at the start is said in Spring Boot's form: a description and an action. */
+/** Wrong settings and beans of the provider half. The start fails with Spring Boot's description and action. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerBadInputTest {
     @Test

@@ -41,7 +41,7 @@ import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.UnifiedJedis;
 
-/** Which beans the provider half makes of what an application has. */
+/** The beans of the provider half, depending on those of the application. */
 @Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class ServerBeansTest {

@@ -12,7 +12,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** Where the filter is among the application's own. */
+/** The position of the filter among the application's own. */
 class ServerFilterOrderTest {
     private final String id = UUID.randomUUID().toString();
 

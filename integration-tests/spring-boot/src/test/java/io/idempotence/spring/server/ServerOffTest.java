@@ -80,7 +80,7 @@ class ServerOffTest {
         }
     }
 
-    /** Of a client, whose half is on. */
+    /** The fallback of a client, whose half is on. */
     static class SalesFallback implements SalesApi {
         @Override
         public String sell() {

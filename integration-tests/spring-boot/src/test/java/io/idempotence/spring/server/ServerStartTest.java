@@ -38,7 +38,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.Protocol;
 
-/** What the start of an application does when its Redis is not as it should be. */
+/** The start of an application whose Redis is missing or not set up well. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerStartTest {
     private final String id = UUID.randomUUID().toString();
@@ -292,7 +292,7 @@ class ServerStartTest {
         }
     }
 
-    /** Serves messages, not requests. */
+    /** An application that serves messages, not requests. */
     static class Messages {
         @Idempotent(id = "#id")
         public String receive(String id) {
