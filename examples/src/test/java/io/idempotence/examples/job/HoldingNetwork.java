@@ -21,10 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/**
- * Carries requests to the provider, except that it holds those about one order, or their responses, until it is told to let
- * everything pass.
- */
+/** A network to the provider that holds the requests about one order, or their responses, until the test lets everything pass. */
 final class HoldingNetwork implements AutoCloseable {
     private static final Pattern ORDER = Pattern.compile("\"order\"\\s*:\\s*(\\d+)");
     private static final List<String> CARRIED =

@@ -15,8 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * Whatever the threads do at once, and however time passes meanwhile, the replies are those of some order of the calls
- * (Lincheck). Two records fit in.
+ * Concurrent calls while time passes (Lincheck): their replies are those of some order of the calls. The storage has room for two records.
  */
 @Param(name = "id", gen = IntGen.class, conf = "0:2")
 @Param(name = "owner", gen = IntGen.class, conf = "1:3")

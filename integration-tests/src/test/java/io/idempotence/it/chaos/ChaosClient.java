@@ -36,7 +36,7 @@ final class ChaosClient {
     static final String CONTENT_TYPE = "text/plain";
     static final Duration READ_TIMEOUT = Duration.ofMillis(1_500);
 
-    /** Makes a request and returns how it ended, or throws. */
+    /** A function that makes a request and returns how it ended, or throws. */
     private interface Sender {
         Ending send(Work work) throws IOException;
     }

@@ -10,9 +10,9 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * Compares what callers were told with what happened. Nothing may be double (two effects of a call), lost (a response without its
- * effect, or an effect that its caller was told did not happen), wrong (the response of another call), or stuck (later than deadline
- * and slack, unknown without an incident that explains it, or unknown after everything was repaired).
+ * A check of what callers were told against what happened. Nothing may be double (two effects of a call), lost (a response without its
+ * effect, or an effect that its caller was told did not happen), wrong (the response of another call), or stuck (later than deadline and
+ * slack, unknown without an incident that explains it, or unknown after everything was repaired).
  */
 final class HistoryChecker {
     /** What can be wrong. */

@@ -30,7 +30,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.slf4j.LoggerFactory;
 
-/** OkHttp without Feign. */
+/** The base of tests of OkHttp without Feign. */
 abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
     static final MediaType TEXT = MediaType.get("text/plain");
 
@@ -98,7 +98,7 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
         return new Request.Builder().url(url).post(RequestBody.create("x", TEXT));
     }
 
-    /** Writes a request body. */
+    /** A function that writes a request body. */
     interface Writing {
         void to(BufferedSink sink) throws IOException;
     }

@@ -27,7 +27,7 @@ public interface ServletServer extends AutoCloseable {
                 .anyMatch(method -> method.getName().equals("sendRedirect") && method.getParameterCount() == 3);
     }
 
-    /** Starts a container with one application. */
+    /** A function that starts a container with one application. */
     interface Starter {
         /**
          * @param setup adds filters and servlets

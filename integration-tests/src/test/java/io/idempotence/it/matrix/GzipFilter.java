@@ -17,8 +17,8 @@ import java.util.zip.GZIPOutputStream;
 import org.springframework.web.util.WebUtils;
 
 /**
- * Compresses every response body. The compressed stream ends with the last dispatch, or when the handler closes it; an ASYNC dispatch that
- * arrives with the compressing response goes on with it.
+ * A filter that compresses every response body. The compressed stream ends with the last dispatch, or when the handler closes it; an ASYNC
+ * dispatch that arrives with the compressing response goes on with it.
  */
 final class GzipFilter implements Filter {
     @Override

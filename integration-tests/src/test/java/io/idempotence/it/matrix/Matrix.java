@@ -34,7 +34,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Sends every request of the matrix to one container, with our filter and without it, and keeps what came back. */
+/** The run of all requests of the matrix in one container, with our filter and without it, and what came back. */
 final class Matrix implements AutoCloseable {
     /** More than these at once, and duplicates that wait on their threads would be refused. */
     private static final int CELLS_AT_ONCE = 8;

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Where another filter is, seen from ours. Its name is the first segment of the path of requests that pass it. */
+/** The position of another filter, seen from ours. Its name is the first segment of the path of requests that pass it. */
 record Stack(Neighbour neighbour, Place place) {
     enum Place {
         NONE,

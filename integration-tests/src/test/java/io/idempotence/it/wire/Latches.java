@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** How threads of a test wait for one another. */
+/** Functions with which threads of a test wait for one another. */
 public final class Latches {
     private Latches() {}
 

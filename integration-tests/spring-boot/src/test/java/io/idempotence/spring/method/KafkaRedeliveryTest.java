@@ -147,7 +147,7 @@ class KafkaRedeliveryTest {
         }
     }
 
-    /** Runs until the broker has given its message to another consumer. */
+    /** A listener that runs until the broker has given its message to another consumer. */
     static class SlowListener {
         private final SlowPayments payments;
 

@@ -20,7 +20,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Scope;
 import org.springframework.context.annotation.ScopedProxyMode;
 
-/** Beans get the kind of proxy that the application has chosen. */
+/** The kind of proxy that beans get: the one that the application has chosen. */
 class ProxiesTest {
     interface Payments {
         String pay(String id);

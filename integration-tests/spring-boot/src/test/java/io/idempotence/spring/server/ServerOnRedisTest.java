@@ -19,7 +19,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
 import redis.clients.jedis.Jedis;
 
-/** With the dependency and a Redis, and not a line of code, the handlers of an application are protected. */
+/** An application with the dependency, a Redis, and no line of code: its handlers are protected. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerOnRedisTest {
     private static EmbeddedRedis redis;
