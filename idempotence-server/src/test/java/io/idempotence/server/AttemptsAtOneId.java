@@ -65,11 +65,19 @@ final class AttemptsAtOneId implements AfterEachCallback {
     }
 
     Decision claim() {
-        return idempotence.engine().claim(IdempotentCall.of(ID), POLICY);
+        return claim(POLICY);
+    }
+
+    private Decision claim(IdempotencePolicy policy) {
+        return idempotence.engine().claim(IdempotentCall.of(ID), policy);
     }
 
     ClaimedExecution run() {
-        return ((Decision.Run) claim()).execution();
+        return run(POLICY);
+    }
+
+    ClaimedExecution run(IdempotencePolicy policy) {
+        return ((Decision.Run) claim(policy)).execution();
     }
 
     RecordState state() {

@@ -13,10 +13,8 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.InboundRequest;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.CorruptRecordException;
-import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
-import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -31,11 +29,6 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class ClaimedExecutionTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();
-
-    private final MovingClock clock = attempts.clock;
-    private final IdempotenceStorage memory = attempts.memory;
-    private final FaultyStorage storage = attempts.storage;
-    private final Idempotence idempotence = attempts.idempotence;
 
     @Test
     void describesItself() {
@@ -71,9 +64,9 @@ class ClaimedExecutionTest {
 
     @Test
     void savedIdsAreCountedAsClaimedAndAsReplayed() {
-        idempotence.saveIfAbsent(ID);
+        attempts.idempotence.saveIfAbsent(ID);
         assertThat(attempts.told).containsExactly("CLAIMED");
-        idempotence.saveIfAbsent(ID);
+        attempts.idempotence.saveIfAbsent(ID);
         assertThat(attempts.told).containsExactly("CLAIMED", "REPLAYED");
     }
 
@@ -94,7 +87,7 @@ class ClaimedExecutionTest {
         assertThat(attempts.told).filteredOn("RELEASED"::equals).hasSize(4);
 
         ClaimedExecution late = attempts.run();
-        memory.delete(KEY);
+        attempts.memory.delete(KEY);
         late.finish(late.byStatus(503), OWN);
         ClaimedExecution kept = attempts.run();
         kept.finish(kept.byStatus(422), OWN);
@@ -107,7 +100,7 @@ class ClaimedExecutionTest {
         ClaimedExecution execution = attempts.run();
         execution.finish(execution.byStatus(503), OWN);
         assertThat(attempts.reasons).isEmpty();
-        storage.before((call, which) -> {});
+        attempts.storage.before((call, which) -> {});
         await().until(() -> attempts.reasons.equals(List.of("503")));
     }
 
@@ -146,7 +139,7 @@ class ClaimedExecutionTest {
     @DisplayName("T16: a lost record is reported once")
     void aLostRecordAlarmsOnce() {
         ClaimedExecution execution = attempts.run();
-        memory.delete(KEY);
+        attempts.memory.delete(KEY);
         attempts.told.clear();
         execution.lease().renew();
         assertThat(attempts.told).containsExactly("LOST");
@@ -166,19 +159,21 @@ class ClaimedExecutionTest {
         attempts.fail(Call.COMPLETE, new CorruptRecordException("somebody wrote over it"));
         assertThat(execution.finish(Verdict.KEEP, OWN)).isEmpty();
         assertThat(attempts.told).containsExactly("STORAGE_ERROR", "STORAGE_ERROR", "overhead of RUN");
-        idempotence.close();
-        assertThat(storage.count(Call.COMPLETE)).isEqualTo(1);
+        attempts.idempotence.close();
+        assertThat(attempts.storage.count(Call.COMPLETE)).isEqualTo(1);
     }
 
     @Test
     void theHandlerLearnsTheNumberOfItsAttempt() throws Exception {
         IdempotentCall call = IdempotentCall.of("charge", ID);
         Idempotence.Work<String> work = execution -> "attempt " + execution.attempt();
-        assertThat(idempotence.execute(call.withAttempt(3).withScope("acme"), POLICY, ResultCodec.text(), work))
+        assertThat(attempts.idempotence.execute(
+                        call.withAttempt(3).withScope("acme"), POLICY, ResultCodec.text(), work))
                 .isEqualTo("attempt 3");
-        assertThat(idempotence.execute(call, POLICY, ResultCodec.text(), work)).isEqualTo("attempt 1");
+        assertThat(attempts.idempotence.execute(call, POLICY, ResultCodec.text(), work))
+                .isEqualTo("attempt 1");
         // It is the same call still.
-        assertThat(idempotence.execute(call.withAttempt(2), POLICY, ResultCodec.text(), work))
+        assertThat(attempts.idempotence.execute(call.withAttempt(2), POLICY, ResultCodec.text(), work))
                 .isEqualTo("attempt 1");
         assertThatThrownBy(() -> call.withAttempt(0)).isInstanceOf(IllegalArgumentException.class);
     }
@@ -189,8 +184,8 @@ class ClaimedExecutionTest {
         attempts.run();
         for (long[] each : new long[][] {{0, 20}, {40, 20}, {42, 21}, {1_000, 500}, {1_002, 500}, {100_000, 500}}) {
             MovingClock start = new MovingClock();
-            Duration ran = Duration.between(start.instant(), clock.instant());
-            clock.advance(Duration.ofMillis(each[0]).minus(ran));
+            Duration ran = Duration.between(start.instant(), attempts.clock.instant());
+            attempts.clock.advance(Duration.ofMillis(each[0]).minus(ran));
             assertThat(((Decision.Refuse) attempts.claim()).retryAfter())
                     .as("after %d ms", each[0])
                     .isEqualTo(Duration.ofMillis(each[1]));
@@ -204,8 +199,9 @@ class ClaimedExecutionTest {
         attempts.told.clear();
         byte[] bytes = new byte[Fingerprint.BYTES];
         bytes[0] = 1;
-        Decision decision =
-                idempotence.engine().claim(IdempotentCall.of(ID).withFingerprint(Fingerprint.of(bytes)), POLICY);
+        Decision decision = attempts.idempotence
+                .engine()
+                .claim(IdempotentCall.of(ID).withFingerprint(Fingerprint.of(bytes)), POLICY);
         assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.KEY_REUSED);
         assertThat(attempts.told).containsExactly("MISMATCH", "overhead of REFUSE");
     }

@@ -1,12 +1,10 @@
 package io.idempotence.server;
 
-import static io.idempotence.server.AttemptsAtOneId.ID;
 import static io.idempotence.server.AttemptsAtOneId.KEY;
 import static io.idempotence.server.AttemptsAtOneId.OWN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.FailureRule;
-import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -19,14 +17,11 @@ class DeclaredEffectTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();
 
-    private final IdempotenceStorage memory = attempts.memory;
-    private final Idempotence idempotence = attempts.idempotence;
-
     private ClaimedExecution strict() {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
                 .build();
-        return ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(ID), policy)).execution();
+        return attempts.run(policy);
     }
 
     @Test
@@ -97,27 +92,25 @@ class DeclaredEffectTest {
             IdempotencePolicy policy =
                     IdempotencePolicy.builder().failureRule(rule).build();
             endings.forEach((name, ending) -> {
-                ending.accept(((Decision.Run) idempotence.engine().claim(IdempotentCall.of(ID), policy)).execution());
+                ending.accept(attempts.run(policy));
                 RecordState undeclared = attempts.state();
-                memory.delete(KEY);
+                attempts.memory.delete(KEY);
 
-                ClaimedExecution tookEffect =
-                        ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(ID), policy)).execution();
+                ClaimedExecution tookEffect = attempts.run(policy);
                 tookEffect.tookEffect();
                 ending.accept(tookEffect);
                 assertThat(attempts.state())
                         .as("%s, %s, after tookEffect()", rule, name)
                         .isEqualTo(undeclared == RecordState.RELEASED ? RecordState.UNKNOWN : undeclared);
-                memory.delete(KEY);
+                attempts.memory.delete(KEY);
 
-                ClaimedExecution none =
-                        ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(ID), policy)).execution();
+                ClaimedExecution none = attempts.run(policy);
                 none.nothingTookEffect();
                 ending.accept(none);
                 assertThat(attempts.state())
                         .as("%s, %s, after nothingTookEffect()", rule, name)
                         .isEqualTo(undeclared == RecordState.UNKNOWN ? RecordState.RELEASED : undeclared);
-                memory.delete(KEY);
+                attempts.memory.delete(KEY);
             });
         }
     }

@@ -12,10 +12,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -31,11 +28,6 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class ErrorPageTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();
-
-    private final MovingClock clock = attempts.clock;
-    private final IdempotenceStorage memory = attempts.memory;
-    private final FaultyStorage storage = attempts.storage;
-    private final Idempotence idempotence = attempts.idempotence;
 
     @Test
     void aFailureIsRecordedAtOnceAndItsErrorPageReplacesItOnce() {
@@ -58,14 +50,14 @@ class ErrorPageTest {
     void aFailureIsGivenToNobodyWhileItsErrorPageMayStillCome() {
         ClaimedExecution execution = attempts.run();
         List<Decision> during = new CopyOnWriteArrayList<>();
-        storage.after((call, which) -> {
+        attempts.storage.after((call, which) -> {
             if (call == Call.COMPLETE_PROVISIONALLY) {
                 during.add(attempts.claim());
             }
         });
         execution.finishProvisionally(Verdict.KEEP, OWN);
         CompletableFuture<Decision> waiter =
-                Duplicates.claim(idempotence, IdempotentCall.of(ID), POLICY, Duration.ofMinutes(1));
+                Duplicates.claim(attempts.idempotence, IdempotentCall.of(ID), POLICY, Duration.ofMinutes(1));
         // The stack unwinds through the filters in front, and then the page begins.
         execution.settleSoon();
         during.add(attempts.claim());
@@ -75,8 +67,8 @@ class ErrorPageTest {
                 .hasSize(3)
                 .allSatisfy(
                         decision -> assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.IN_PROGRESS));
-        long finds = storage.count(Call.FIND);
-        await("a look at what is held").until(() -> storage.count(Call.FIND) > finds + 1);
+        long finds = attempts.storage.count(Call.FIND);
+        await("a look at what is held").until(() -> attempts.storage.count(Call.FIND) > finds + 1);
         assertThat(waiter).isNotDone();
 
         execution.replace(PAGE);
@@ -112,6 +104,10 @@ class ErrorPageTest {
         attempts.assertReplays(OWN);
     }
 
+    private long completions() {
+        return attempts.storage.count(Call.COMPLETE) + attempts.storage.count(Call.COMPLETE_PROVISIONALLY);
+    }
+
     @Test
     @DisplayName("T22: an error page replaces a failure whose record is still pending, whichever is written first")
     void anErrorPageReplacesAFailureWhoseRecordIsStillPending() {
@@ -124,12 +120,12 @@ class ErrorPageTest {
             attempts.fail(lost, new StorageUnavailableException("the storage does not respond", null));
             execution.replace(PAGE);
             // Now the one of them that is not lost is made, and then the other.
-            long made = storage.count(Call.COMPLETE) + storage.count(Call.COMPLETE_PROVISIONALLY);
-            await().until(() -> storage.count(Call.COMPLETE) + storage.count(Call.COMPLETE_PROVISIONALLY) > made + 1);
-            storage.before((call, which) -> {});
+            long made = completions();
+            await().until(() -> completions() > made + 1);
+            attempts.storage.before((call, which) -> {});
 
             await().untilAsserted(() -> attempts.assertReplays(PAGE));
-            memory.delete(KEY);
+            attempts.memory.delete(KEY);
         }
     }
 
@@ -137,9 +133,9 @@ class ErrorPageTest {
     @DisplayName("T14: the page of a late owner never replaces the result of the one that overtook it")
     void theErrorPageOfALateOwnerReplacesNothing() {
         ClaimedExecution late = attempts.run();
-        clock.advance(LEASE);
+        attempts.clock.advance(LEASE);
         late.finishProvisionally(Verdict.KEEP, OWN);
-        memory.delete(KEY);
+        attempts.memory.delete(KEY);
         attempts.run().finish(Verdict.KEEP, OTHER);
 
         assertThat(late.replace(PAGE)).contains(new Decision.Replay(OTHER));
@@ -150,7 +146,7 @@ class ErrorPageTest {
     @Test
     void resultOfTheOwnerThatTookOverIsNotHeldBack() {
         ClaimedExecution late = attempts.run();
-        memory.delete(KEY);
+        attempts.memory.delete(KEY);
         attempts.run().finish(Verdict.KEEP, OTHER);
 
         assertThat(late.finishProvisionally(Verdict.KEEP, OWN)).contains(new Decision.Replay(OTHER));

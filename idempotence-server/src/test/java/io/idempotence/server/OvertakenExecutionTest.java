@@ -13,10 +13,7 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -32,21 +29,16 @@ class OvertakenExecutionTest {
     @RegisterExtension
     private final AttemptsAtOneId attempts = new AttemptsAtOneId();
 
-    private final MovingClock clock = attempts.clock;
-    private final IdempotenceStorage memory = attempts.memory;
-    private final FaultyStorage storage = attempts.storage;
-    private final Idempotence idempotence = attempts.idempotence;
-
     /** Returns an execution that has taken over from an interrupted one, whose outcome is unknown. */
     private ClaimedExecution takenOver() {
         attempts.run();
-        clock.advance(LEASE);
+        attempts.clock.advance(LEASE);
         return attempts.run();
     }
 
     private ClaimedExecution next() {
         assertThat(refusal(Optional.of(attempts.claim()))).isEqualTo(Refusal.IN_PROGRESS);
-        clock.advance(Duration.ofMillis(1));
+        attempts.clock.advance(Duration.ofMillis(1));
         return attempts.run();
     }
 
@@ -56,7 +48,7 @@ class OvertakenExecutionTest {
     void aTakeOverThatFailsIsFollowedByATakeOver() throws Exception {
         ClaimedExecution second = takenOver();
         CompletableFuture<Decision> waiter =
-                Duplicates.claim(idempotence, IdempotentCall.of(ID), POLICY, Duration.ofMinutes(5));
+                Duplicates.claim(attempts.idempotence, IdempotentCall.of(ID), POLICY, Duration.ofMinutes(5));
         assertThat(second.finish(Verdict.RELEASE, OWN)).isEmpty();
         assertThat(refusal(Optional.of(waiter.orTimeout(20, TimeUnit.SECONDS).join())))
                 .isEqualTo(Refusal.IN_PROGRESS);
@@ -95,19 +87,19 @@ class OvertakenExecutionTest {
     @DisplayName("T21: a take-over whose replies are lost is given back as it was found")
     void aTakeOverInVainIsFollowedByATakeOver() {
         attempts.run();
-        clock.advance(LEASE);
-        storage.after((call, which) -> {
+        attempts.clock.advance(LEASE);
+        attempts.storage.after((call, which) -> {
             if (call == Call.CLAIM) {
                 throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
         assertThat(refusal(Optional.of(attempts.claim()))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        long renewals = storage.count(Call.RENEW);
-        storage.after((call, which) -> {});
-        await().until(() -> storage.count(Call.RENEW) + storage.count(Call.RELEASE) > renewals);
-        idempotence.close();
-        clock.advance(Duration.ofMillis(1));
-        try (Idempotence other = Idempotence.over(memory)) {
+        long renewals = attempts.storage.count(Call.RENEW);
+        attempts.storage.after((call, which) -> {});
+        await().until(() -> attempts.storage.count(Call.RENEW) + attempts.storage.count(Call.RELEASE) > renewals);
+        attempts.idempotence.close();
+        attempts.clock.advance(Duration.ofMillis(1));
+        try (Idempotence other = Idempotence.over(attempts.memory)) {
             Decision.Run run = (Decision.Run) other.engine().claim(IdempotentCall.of(ID), POLICY);
             assertThat(run.execution().takenOver()).isTrue();
             assertThat(run.execution().fence()).isEqualTo(3);
@@ -116,7 +108,7 @@ class OvertakenExecutionTest {
 
     private ClaimedExecution overtaken() {
         ClaimedExecution late = attempts.run();
-        clock.advance(LEASE);
+        attempts.clock.advance(LEASE);
         return late;
     }
 
@@ -129,7 +121,7 @@ class OvertakenExecutionTest {
         assertThat(late.finish(Verdict.RELEASE, OWN)).as("nothing to give yet").isEmpty();
         assertThat(attempts.told).contains("TAKE_OVER", "FENCED");
         assertThat(attempts.state()).isEqualTo(RecordState.IN_PROGRESS);
-        clock.advance(LEASE);
+        attempts.clock.advance(LEASE);
         ClaimedExecution last = attempts.run();
         last.finish(Verdict.KEEP, StoredResult.unavailable());
         assertThat(refusal(successor.finish(Verdict.RELEASE, OWN))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
@@ -154,23 +146,23 @@ class OvertakenExecutionTest {
         assertThat(execution.finish(Verdict.KEEP, OWN))
                 .as("the first call counts")
                 .isEmpty();
-        storage.before((call, which) -> {});
+        attempts.storage.before((call, which) -> {});
         await().until(() -> attempts.state() == RecordState.RELEASED);
     }
 
     @Test
     @DisplayName("T14: work that fails late gets its successor's result; an error of the machine is not hidden by it")
     void workThatFailsLateGetsTheResultOfItsSuccessor() throws Exception {
-        Idempotence other = Idempotence.builder(memory).policy(POLICY).build();
-        assertThat(idempotence.execute(ID, () -> {
-                    clock.advance(LEASE);
+        Idempotence other = Idempotence.builder(attempts.memory).policy(POLICY).build();
+        assertThat(attempts.idempotence.execute(ID, () -> {
+                    attempts.clock.advance(LEASE);
                     other.execute(ID, () -> "theirs");
                     throw new IllegalStateException("down");
                 }))
                 .isEqualTo("theirs");
         IdempotenceId second = IdempotenceId.of("order-2");
-        assertThatThrownBy(() -> idempotence.execute(second, () -> {
-                    clock.advance(LEASE);
+        assertThatThrownBy(() -> attempts.idempotence.execute(second, () -> {
+                    attempts.clock.advance(LEASE);
                     other.execute(second, () -> "theirs");
                     throw new StackOverflowError();
                 }))
@@ -182,16 +174,16 @@ class OvertakenExecutionTest {
     @DisplayName("T12: a release whose reply is lost is no overlap: any execution since then began after it")
     void aReleaseWhoseReplyGetsLostAlarmsNobody() {
         ClaimedExecution first = attempts.run();
-        storage.after((call, which) -> {
-            if (call == Call.RELEASE && storage.count(Call.RELEASE) == 1) {
+        attempts.storage.after((call, which) -> {
+            if (call == Call.RELEASE && attempts.storage.count(Call.RELEASE) == 1) {
                 throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
         first.finish(Verdict.RELEASE, OWN);
         ClaimedExecution second = attempts.run();
-        await().until(() -> storage.count(Call.RELEASE) == 2);
+        await().until(() -> attempts.storage.count(Call.RELEASE) == 2);
         second.finish(Verdict.KEEP, OWN);
-        idempotence.close();
+        attempts.idempotence.close();
         assertThat(attempts.told)
                 .containsExactlyInAnyOrder(
                         "CLAIMED", "STORAGE_ERROR", "overhead of RUN", "CLAIMED", "RELEASED", "overhead of RUN");
@@ -205,13 +197,13 @@ class OvertakenExecutionTest {
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         attempts.fail(Call.RENEW, new StorageUnavailableException("the storage does not respond", null));
-        ClaimedExecution late = ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(ID), brief)).execution();
+        ClaimedExecution late = attempts.run(brief);
         await().until(() -> late.lease().mayBeOver());
-        clock.advance(LEASE);
+        attempts.clock.advance(LEASE);
         attempts.run();
         attempts.fail(Call.RELEASE, new StorageUnavailableException("the storage does not respond", null));
         late.finish(Verdict.RELEASE, OWN);
-        storage.before((call, which) -> {});
+        attempts.storage.before((call, which) -> {});
         await().until(() -> attempts.told.contains("FENCED"));
     }
 }
