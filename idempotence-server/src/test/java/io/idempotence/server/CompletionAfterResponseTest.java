@@ -327,11 +327,7 @@ class CompletionAfterResponseTest {
     void anOwnerWhoseLeaseMayBeOverRecordsFirst() throws Exception {
         IdempotencePolicy shortLease =
                 POLICY.toBuilder().lease(Duration.ofMillis(10)).build();
-        storage.before((call, which) -> {
-            if (call == Call.RENEW) {
-                throw new StorageUnavailableException("the storage does not respond", null);
-            }
-        });
+        storage.withoutRenewals();
         String result = idempotence.execute(
                 IdempotentCall.of(IdempotenceId.of("order-1")), shortLease, ResultCodec.text(), execution -> {
                     await().until(() -> ((ClaimedExecution) execution).lease().mayBeOver());

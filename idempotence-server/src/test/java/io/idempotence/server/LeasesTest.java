@@ -158,11 +158,7 @@ class LeasesTest {
             }
         };
         LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
-        storage.before((call, key) -> {
-            if (call == Call.RENEW) {
-                throw new StorageUnavailableException("in trouble", null);
-            }
-        });
+        storage.withoutRenewals();
         logs.addTurboFilter(brokenLog);
         try {
             leases.started(lease(claim("order-1")));
@@ -176,11 +172,7 @@ class LeasesTest {
     @DisplayName("T9: of those whose renewal fails, the one that waits longest is tried next")
     void noneInTroubleIsTriedTwiceWhileAnotherOneWaits() {
         List<StorageKey> tried = new CopyOnWriteArrayList<>();
-        storage.before((call, key) -> {
-            if (call == Call.RENEW) {
-                throw new StorageUnavailableException("all are in trouble", null);
-            }
-        });
+        storage.withoutRenewals();
         List<Lease> all = new ArrayList<>();
         IntStream.range(0, 12).forEach(i -> all.add(lease(claim("order-" + i))));
         all.forEach(leases::started);
