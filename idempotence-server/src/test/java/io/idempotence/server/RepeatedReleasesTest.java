@@ -14,9 +14,9 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -43,7 +43,6 @@ class RepeatedReleasesTest {
                 }
             })
             .build();
-    private volatile boolean renewalsFail;
     private final IdempotenceId id = IdempotenceId.of("order-1");
 
     @AfterEach
@@ -56,6 +55,10 @@ class RepeatedReleasesTest {
         return ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), policy)).execution();
     }
 
+    private ClaimedExecution run(Duration lease) {
+        return run(IdempotencePolicy.builder().lease(lease).build());
+    }
+
     private static StorageUnavailableException unavailable() {
         return new StorageUnavailableException("the storage does not respond", null);
     }
@@ -64,13 +67,28 @@ class RepeatedReleasesTest {
         return StorageUnavailableException.notSent("no free connection", null);
     }
 
-    /** From now on, the first release is never sent. The second is executed, and its reply is lost after others have acted. */
-    private void loseTheReplyToTheSecondRelease(Consumer<StorageKey> others) {
+    /** From now on, these calls are never sent, and all others are. */
+    private void neverSend(Call... calls) {
+        Set<Call> unsent = Set.of(calls);
+        storage.before((call, which) -> {
+            if (unsent.contains(call)) {
+                throw notSent();
+            }
+        });
+    }
+
+    /**
+     * From now on, the first release is never sent. The second is executed, and its reply is lost after others have acted.
+     *
+     * @param calls are never sent either
+     */
+    private void loseTheReplyToTheSecondRelease(Consumer<StorageKey> others, Call... calls) {
+        Set<Call> unsent = Set.of(calls);
         AtomicInteger sent = new AtomicInteger();
         AtomicInteger executed = new AtomicInteger();
         storage.before((call, which) -> {
                     boolean isFirst = call == Call.RELEASE && sent.incrementAndGet() == 1;
-                    if (isFirst || (call == Call.RENEW && renewalsFail)) {
+                    if (isFirst || unsent.contains(call)) {
                         throw notSent();
                     }
                 })
@@ -102,27 +120,13 @@ class RepeatedReleasesTest {
     @Test
     @DisplayName("T12: it is no overlap if the lease was renewed between the handler's end and the release")
     void aReleaseAfterARenewalIsNoOverlap() {
-        IdempotencePolicy shortLease =
-                IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build();
-        storage.before((call, which) -> {
-            if (call == Call.RENEW) {
-                throw notSent();
-            }
-        });
-        ClaimedExecution late = run(shortLease);
+        neverSend(Call.RENEW);
+        ClaimedExecution late = run(Duration.ofSeconds(1));
         await().until(() -> late.lease().mayBeOver());
-        storage.before((call, which) -> {
-            if (call == Call.RENEW || call == Call.RELEASE) {
-                throw notSent();
-            }
-        });
+        neverSend(Call.RENEW, Call.RELEASE);
         fail(late);
         // The claim is still held: nobody has taken it over.
-        storage.before((call, which) -> {
-            if (call == Call.RELEASE) {
-                throw notSent();
-            }
-        });
+        neverSend(Call.RELEASE);
         await().until(() -> !late.lease().mayBeOver());
         loseTheReplyToTheSecondRelease(which -> Claims.claim(memory, which));
         await().until(() -> events.contains(IdempotenceEvent.RELEASED) || events.contains(IdempotenceEvent.FENCED));
@@ -133,18 +137,11 @@ class RepeatedReleasesTest {
     @Test
     @DisplayName("T12: it is reported as a release although the lease was over: the handler had ended before")
     void aReleaseAfterTheLeaseIsReported() {
-        IdempotencePolicy shortLease =
-                IdempotencePolicy.builder().lease(Duration.ofSeconds(2)).build();
-        storage.before((call, which) -> {
-            if (call == Call.RENEW || call == Call.RELEASE) {
-                throw notSent();
-            }
-        });
-        ClaimedExecution execution = run(shortLease);
+        neverSend(Call.RENEW, Call.RELEASE);
+        ClaimedExecution execution = run(Duration.ofSeconds(2));
         fail(execution);
         await().until(() -> execution.lease().mayBeOver());
-        renewalsFail = true;
-        loseTheReplyToTheSecondRelease(which -> Claims.claim(memory, which));
+        loseTheReplyToTheSecondRelease(which -> Claims.claim(memory, which), Call.RENEW);
         await().until(() -> events.size() > 2);
         idempotence.close();
         assertThat(events)
@@ -182,20 +179,14 @@ class RepeatedReleasesTest {
     @Test
     @DisplayName("T12: what an operator released is not reported as released by the handler that could not")
     void aReleaseByAnOperatorIsNotReported() {
-        IdempotencePolicy shortLease =
-                IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build();
-        AtomicReference<StorageKey> key = new AtomicReference<>();
-        storage.before((call, which) -> {
-            if (call == Call.RENEW || call == Call.RELEASE) {
-                key.set(which);
-                throw notSent();
-            }
-        });
-        fail(run(shortLease));
-        await().until(() -> memory.find(key.get()).orElseThrow().state() == RecordState.ABANDONED);
-        assertThat(memory.resolve(key.get(), 1, Resolution.NOT_APPLIED, Claims.RETENTION))
+        neverSend(Call.RENEW, Call.RELEASE);
+        ClaimedExecution execution = run(Duration.ofSeconds(1));
+        StorageKey key = execution.key();
+        fail(execution);
+        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.ABANDONED);
+        assertThat(memory.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION))
                 .isTrue();
-        Claims.claim(memory, key.get());
+        Claims.claim(memory, key);
         AtomicInteger released = new AtomicInteger();
         storage.before((call, which) -> {}).after((call, which) -> {
             if (call == Call.RELEASE) {
