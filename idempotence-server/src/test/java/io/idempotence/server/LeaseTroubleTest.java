@@ -18,6 +18,7 @@ import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -169,6 +170,15 @@ class LeaseTroubleTest {
         return memory.find(key).orElseThrow().leaseLeft().toMillis() < 0;
     }
 
+    /** The replies to the first claims come after the lease. */
+    private void delayTheRepliesToTheFirstClaims(int number) {
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM && storage.count(Call.CLAIM) <= number) {
+                await().until(() -> isOver(which));
+            }
+        });
+    }
+
     @Test
     @DisplayName("P2: a claim whose reply comes after its lease runs nothing if another one has taken over")
     void aClaimWhoseReplyIsTooLateIsAskedAgain() {
@@ -202,12 +212,7 @@ class LeaseTroubleTest {
     @Test
     @DisplayName("T2: a claim whose reply comes after its lease runs under a new lease if it is its own still")
     void aClaimWhoseReplyIsTooLateRunsIfNobodyTookItOver() {
-        AtomicBoolean slow = new AtomicBoolean(true);
-        storage.after((call, which) -> {
-            if (call == Call.CLAIM && slow.getAndSet(false)) {
-                await().until(() -> isOver(which));
-            }
-        });
+        delayTheRepliesToTheFirstClaims(1);
         Decision decision = provider.idempotence(SHORT_LEASE).engine().claim(IdempotentCall.of(ID), SHORT_LEASE);
         assertThat(decision)
                 .isInstanceOfSatisfying(
@@ -249,12 +254,7 @@ class LeaseTroubleTest {
     @DisplayName(
             "P6: a storage that replies to every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
     void claimsWhoseRepliesAreAlwaysTooLateRunNothing() {
-        AtomicInteger slow = new AtomicInteger(2);
-        storage.after((call, which) -> {
-            if (call == Call.CLAIM && slow.getAndDecrement() > 0) {
-                await().until(() -> isOver(which));
-            }
-        });
+        delayTheRepliesToTheFirstClaims(2);
         Idempotence idempotence = provider.idempotence(SHORT_LEASE);
         Decision decision = idempotence.engine().claim(IdempotentCall.of(ID), SHORT_LEASE);
 
@@ -265,6 +265,36 @@ class LeaseTroubleTest {
         StorageKey requestKey = StorageKey.of("default", "", "", ID);
         await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.RELEASED);
         assertThat(provider.events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    @Test
+    @DisplayName("T21: a claim that came too late is given back although its repetition was never sent")
+    void aLateClaimWhoseRepetitionWasNeverSentIsGivenBack() {
+        assertGivenBackOnce(notSent());
+    }
+
+    private static StorageUnavailableException notSent() {
+        return StorageUnavailableException.notSent("no free connection", null);
+    }
+
+    /** The reply to a claim comes too late, and its repetitions fail. To give it back takes another claim and a release. */
+    private void assertGivenBackOnce(StorageUnavailableException... repetitions) {
+        delayTheRepliesToTheFirstClaims(1);
+        storage.before((call, which) -> {
+            int repetition = (int) storage.count(Call.CLAIM) - 1;
+            if (call == Call.CLAIM && repetition >= 1 && repetition <= repetitions.length) {
+                throw repetitions[repetition - 1];
+            }
+        });
+        Idempotence idempotence = provider.idempotence(
+                IdempotencePolicy.builder().lease(SHORT_LEASE.lease()).build());
+        assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+        // What is still to be given back is given back now.
+        idempotence.close();
+        assertThat(storage.count(Call.CLAIM)).isEqualTo(1 + repetitions.length + 1);
+        assertThat(storage.count(Call.RELEASE)).isEqualTo(1);
+        assertThat(provider.runs).hasValue(0);
     }
 
     @Test
