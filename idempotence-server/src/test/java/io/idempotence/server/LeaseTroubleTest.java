@@ -273,6 +273,12 @@ class LeaseTroubleTest {
         assertGivenBackOnce(notSent());
     }
 
+    @Test
+    @DisplayName("T21: a claim that came too late is given back once, although both of its repetitions failed")
+    void aLateClaimWhoseRepetitionsFailIsGivenBackOnce() {
+        assertGivenBackOnce(unavailable(), notSent());
+    }
+
     private static StorageUnavailableException notSent() {
         return StorageUnavailableException.notSent("no free connection", null);
     }
