@@ -131,27 +131,19 @@ class CommittedTransactionsTest {
         "pg, requires-new"
     })
     void aFailureAfterACommitDoesNotReleaseTheId(String database, String how) {
-        String path = "/" + database + "/" + how + "/" + id;
-        assertThat(server.post(path, id).status()).isEqualTo(500);
-        assertThat(server.post(path, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/" + database + "/" + how + "/" + id, id);
         assertThat(effects().effects(database, id)).isEqualTo(1);
     }
 
     @Test
     @DisplayName("P6: a commit whose reply was lost does not release the ID")
     void aCommitWhoseReplyWasLostDoesNotReleaseTheId() {
-        String path = "/pg/lost-at-commit/" + id;
-        assertThat(server.post(path, id).status()).isEqualTo(500);
-        assertThat(server.post(path, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/pg/lost-at-commit/" + id, id);
     }
 
     @Test
     void afterACommitTheFailureIsKeptIfTheOperationSaysSo() {
-        TestServer.Answer first = server.post("/h2/kept/" + id, id);
-        TestServer.Answer second = server.post("/h2/kept/" + id, id);
-        assertThat(first.status()).isEqualTo(500);
-        assertThat(second.isReplayed()).isTrue();
-        assertThat(second.same()).isEqualTo(first.same());
+        server.assertReplaysAFailure("/h2/kept/" + id, id);
         assertThat(effects().effects("h2", id)).isEqualTo(1);
     }
 
@@ -170,13 +162,7 @@ class CommittedTransactionsTest {
         "pg, constraint-at-commit"
     })
     void whatWasRolledBackIsReleased(String database, String how) {
-        String path = "/" + database + "/" + how + "/" + id;
-        for (int i = 0; i < 2; i++) {
-            TestServer.Answer answer = server.post(path, id);
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.refusal()).as("it runs again").isNull();
-            assertThat(answer.isReplayed()).isFalse();
-        }
+        server.assertRunsAgainAfterAFailure("/" + database + "/" + how + "/" + id, id);
         assertThat(effects().effects(database, id)).isZero();
     }
 

@@ -186,8 +186,7 @@ class JpaTransactionsTest {
     void aFailedCommitIsUnknown() {
         server.bean(Bookings.class).book(id);
         // The unique key is checked when the commit flushes the entity.
-        assertThat(server.post("/book/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/book/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/book/" + id, id);
         assertThat(bookings()).isEqualTo(1);
     }
 }

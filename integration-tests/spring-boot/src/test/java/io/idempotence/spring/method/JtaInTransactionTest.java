@@ -184,11 +184,7 @@ class JtaInTransactionTest {
 
     @Test
     void aRollbackTakesTheMarkBackAndReleasesTheId() {
-        for (int i = 0; i < 2; i++) {
-            TestServer.Answer answer = server.post("/rolled-back", id);
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.refusal()).as("it runs again").isNull();
-        }
+        server.assertRunsAgainAfterAFailure("/rolled-back", id);
         assertThat(marks()).isZero();
         assertThat(effects(handlers.orders)).isZero();
         assertThat(effects(handlers.stock)).isZero();

@@ -183,6 +183,12 @@ class JtaTransactionsTest {
             this.withCauses = withCauses;
         }
 
+        /** Works in a transaction that fails. */
+        private String inTransaction(Runnable work) {
+            bookings.transaction().executeWithoutResult(status -> work.run());
+            return "never";
+        }
+
         @PostMapping("/thrown-after/{id}")
         String thrownAfter(@PathVariable("id") String id) {
             bookings.commit(id);
@@ -199,20 +205,18 @@ class JtaTransactionsTest {
         String requiresNew(@PathVariable("id") String id) {
             TransactionTemplate separate = bookings.transaction();
             separate.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
-            bookings.transaction().executeWithoutResult(status -> {
+            return inTransaction(() -> {
                 separate.executeWithoutResult(also -> bookings.book(id));
                 throw new IllegalStateException("rolls the outer one back");
             });
-            return "never";
         }
 
         @PostMapping("/in-doubt/{id}")
         String inDoubt(@PathVariable("id") String id) {
-            bookings.transaction().executeWithoutResult(status -> {
+            return inTransaction(() -> {
                 bookings.book(id);
                 bookings.letAnOperatorInterfere();
             });
-            return "never";
         }
 
         @PostMapping("/in-doubt-with-cause/{id}")
@@ -223,25 +227,23 @@ class JtaTransactionsTest {
 
         @PostMapping("/lost-at-commit/{id}")
         String lost(@PathVariable("id") String id) {
-            bookings.transaction().executeWithoutResult(status -> {
+            return inTransaction(() -> {
                 bookings.bookOrder(id);
                 bookings.endTheSession();
             });
-            return "never";
         }
 
         @PostMapping("/rolled-back/{id}")
         String rolledBack(@PathVariable("id") String id) {
-            bookings.transaction().executeWithoutResult(status -> {
+            return inTransaction(() -> {
                 bookings.book(id);
                 throw new IllegalStateException("rolls back");
             });
-            return "never";
         }
 
         @PostMapping("/marked-rollback-only/{id}")
         String rollbackOnly(@PathVariable("id") String id) {
-            bookings.transaction().executeWithoutResult(status -> {
+            inTransaction(() -> {
                 bookings.book(id);
                 bookings.markRollbackOnly();
             });
@@ -250,17 +252,15 @@ class JtaTransactionsTest {
 
         @PostMapping("/constraint-at-commit/{id}")
         String constraintAtCommit(@PathVariable("id") String id) {
-            bookings.transaction().executeWithoutResult(status -> bookings.violateAtTheEnd(id));
-            return "never";
+            return inTransaction(() -> bookings.violateAtTheEnd(id));
         }
 
         @PostMapping("/constraint-at-prepare/{id}")
         String constraintAtPrepare(@PathVariable("id") String id) {
-            bookings.transaction().executeWithoutResult(status -> {
+            return inTransaction(() -> {
                 bookings.book(id);
                 bookings.violateAtTheEnd(id);
             });
-            return "never";
         }
     }
 
@@ -268,27 +268,21 @@ class JtaTransactionsTest {
     @DisplayName("P6: a failure after a commit does not release the ID")
     @ValueSource(strings = {"thrown-after", "requires-new"})
     void aFailureAfterACommitDoesNotReleaseTheId(String how) {
-        assertThat(server.post("/" + how + "/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/" + how + "/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/" + how + "/" + id, id);
         assertThat(bookings.orders(id)).isEqualTo(1);
         assertThat(bookings.stock(id)).isEqualTo(1);
     }
 
     @Test
     void afterACommitTheFailureIsKeptIfTheOperationSaysSo() {
-        TestServer.Answer first = server.post("/kept/" + id, id);
-        TestServer.Answer second = server.post("/kept/" + id, id);
-        assertThat(first.status()).isEqualTo(500);
-        assertThat(second.isReplayed()).isTrue();
-        assertThat(second.same()).isEqualTo(first.same());
+        server.assertReplaysAFailure("/kept/" + id, id);
         assertThat(bookings.orders(id)).isEqualTo(1);
     }
 
     @Test
     @DisplayName("P6: a commit of which a part was rolled back does not release the ID")
     void aCommitThatIsMixedDoesNotReleaseTheId() {
-        assertThat(server.post("/in-doubt/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/in-doubt/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/in-doubt/" + id, id);
         assertThat(bookings.orders(id)).isEqualTo(1);
         assertThat(bookings.stock(id)).isZero();
     }
@@ -297,27 +291,20 @@ class JtaTransactionsTest {
     @Test
     @DisplayName("P6: a commit that is mixed does not release the ID, whatever its cause")
     void aCommitThatIsMixedDoesNotReleaseTheIdWhateverItsCause() {
-        assertThat(server.post("/in-doubt-with-cause/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/in-doubt-with-cause/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/in-doubt-with-cause/" + id, id);
         assertThat(bookings.orders(id)).isEqualTo(1);
     }
 
     @Test
     @DisplayName("P6: a commit whose reply was lost does not release the ID")
     void aCommitWhoseReplyWasLostDoesNotReleaseTheId() {
-        assertThat(server.post("/lost-at-commit/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/lost-at-commit/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/lost-at-commit/" + id, id);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"rolled-back", "marked-rollback-only", "constraint-at-commit", "constraint-at-prepare"})
     void whatWasRolledBackIsReleased(String how) {
-        for (int i = 0; i < 2; i++) {
-            TestServer.Answer answer = server.post("/" + how + "/" + id, id);
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.refusal()).as("it runs again").isNull();
-            assertThat(answer.isReplayed()).isFalse();
-        }
+        server.assertRunsAgainAfterAFailure("/" + how + "/" + id, id);
         assertThat(bookings.orders(id)).isZero();
         assertThat(bookings.stock(id)).isZero();
     }

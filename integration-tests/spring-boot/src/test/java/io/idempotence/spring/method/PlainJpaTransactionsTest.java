@@ -34,20 +34,14 @@ class PlainJpaTransactionsTest {
 
     @Test
     void aRollbackReleasesTheId() {
-        for (int i = 0; i < 2; i++) {
-            TestServer.Answer answer = server.post("/roll-back/" + id, id);
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.refusal()).as("it runs again").isNull();
-            assertThat(answer.isReplayed()).isFalse();
-        }
+        server.assertRunsAgainAfterAFailure("/roll-back/" + id, id);
         assertThat(bookings()).isZero();
     }
 
     @Test
     @DisplayName("P6: a failure after a commit of JPA does not release the ID")
     void aFailureAfterACommitIsUnknown() {
-        assertThat(server.post("/commit-and-fail/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/commit-and-fail/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/commit-and-fail/" + id, id);
         assertThat(bookings()).isEqualTo(1);
     }
 
@@ -56,8 +50,7 @@ class PlainJpaTransactionsTest {
     void aFailedCommitIsUnknown() {
         server.bean(JpaTransactionsTest.Bookings.class).book(id);
         // The unique key is checked when the commit flushes the entity.
-        assertThat(server.post("/book/" + id, id).status()).isEqualTo(500);
-        assertThat(server.post("/book/" + id, id).refusal()).isEqualTo("outcome-unknown");
+        server.assertUnknownAfterAFailure("/book/" + id, id);
         assertThat(bookings()).isEqualTo(1);
     }
 }

@@ -1,5 +1,7 @@
 package io.idempotence.spring.method;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -107,6 +109,31 @@ final class TestServer implements AutoCloseable {
     CompletableFuture<Answer> postAsync(String path, String id, String... headers) {
         return CLIENT.sendAsync(request("POST", path, id, "{}", headers), HttpResponse.BodyHandlers.ofByteArray())
                 .thenApply(Answer::of);
+    }
+
+    /** The first attempt fails, and the next one learns that the outcome is unknown. */
+    void assertUnknownAfterAFailure(String path, String id) {
+        assertThat(post(path, id).status()).isEqualTo(500);
+        assertThat(post(path, id).refusal()).isEqualTo("outcome-unknown");
+    }
+
+    /** The first attempt fails, and so does the next one, which runs. */
+    void assertRunsAgainAfterAFailure(String path, String id) {
+        for (int i = 0; i < 2; i++) {
+            Answer answer = post(path, id);
+            assertThat(answer.status()).isEqualTo(500);
+            assertThat(answer.refusal()).as("it runs again").isNull();
+            assertThat(answer.isReplayed()).isFalse();
+        }
+    }
+
+    /** The first attempt fails, and the next one gets the same response. */
+    void assertReplaysAFailure(String path, String id) {
+        Answer first = post(path, id);
+        Answer second = post(path, id);
+        assertThat(first.status()).isEqualTo(500);
+        assertThat(second.isReplayed()).isTrue();
+        assertThat(second.same()).isEqualTo(first.same());
     }
 
     private HttpRequest request(String method, String path, String id, String body, String... headers) {
