@@ -152,6 +152,17 @@ final class CommittedEffects {
             transaction(database).executeWithoutResult(status -> effect(database, id));
         }
 
+        /** Rolls a transaction back, within which another one of this propagation has taken effect. */
+        private String rollBackAround(int propagation, String database, String id) {
+            TransactionTemplate within = transaction(database);
+            within.setPropagationBehavior(propagation);
+            transaction(database).executeWithoutResult(status -> {
+                within.executeWithoutResult(also -> effect(database, id));
+                throw new IllegalStateException("rolls the outer one back");
+            });
+            return "never";
+        }
+
         @PostMapping("/{database}/thrown-after/{id}")
         String thrownAfter(@PathVariable("database") String database, @PathVariable("id") String id) {
             commit(database, id);
@@ -180,13 +191,7 @@ final class CommittedEffects {
 
         @PostMapping("/{database}/requires-new/{id}")
         String requiresNew(@PathVariable("database") String database, @PathVariable("id") String id) {
-            TransactionTemplate separate = transaction(database);
-            separate.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
-            transaction(database).executeWithoutResult(status -> {
-                separate.executeWithoutResult(also -> effect(database, id));
-                throw new IllegalStateException("rolls the outer one back");
-            });
-            return "never";
+            return rollBackAround(TransactionDefinition.PROPAGATION_REQUIRES_NEW, database, id);
         }
 
         @PostMapping("/{database}/callable/{id}")
@@ -288,13 +293,7 @@ final class CommittedEffects {
 
         @PostMapping("/{database}/nested/{id}")
         String nested(@PathVariable("database") String database, @PathVariable("id") String id) {
-            TransactionTemplate savepoint = transaction(database);
-            savepoint.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
-            transaction(database).executeWithoutResult(status -> {
-                savepoint.executeWithoutResult(also -> effect(database, id));
-                throw new IllegalStateException("rolls the savepoint back, too");
-            });
-            return "never";
+            return rollBackAround(TransactionDefinition.PROPAGATION_NESTED, database, id);
         }
 
         @PostMapping("/{database}/read-only/{id}")
