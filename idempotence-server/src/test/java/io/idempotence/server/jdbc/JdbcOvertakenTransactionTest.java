@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
+import io.idempotence.server.storage.AtOnce;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
@@ -18,14 +19,7 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -109,37 +103,23 @@ class JdbcOvertakenTransactionTest {
     @EnumSource
     void ofManyOwnersThatOvertakeEachOtherOneTakesEffect(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
-        int threads = 6;
-        CyclicBarrier start = new CyclicBarrier(threads);
-        ExecutorService pool = Executors.newFixedThreadPool(threads);
-        try {
-            List<Future<?>> all = new ArrayList<>();
-            for (int t = 0; t < threads; t++) {
-                all.add(pool.submit(() -> {
-                    start.await();
-                    // A lease of 1 ms is over before anything is committed: each owner is overtaken by the next one.
-                    while (!Thread.currentThread().isInterrupted()) {
-                        ClaimResult result = storage.claim(Claims.request(key, Duration.ofMillis(1)));
-                        if (result instanceof ClaimResult.Completed) {
-                            return null;
-                        }
-                        if (result instanceof ClaimResult.Claimed claimed) {
-                            try {
-                                run(databases, storage, claimed.claim());
-                            } catch (ExecutionOvertakenException | StorageUnavailableException e) {
-                                storage.release(claimed.claim(), Claims.RETENTION);
-                            }
-                        }
-                    }
+        AtOnce.run(6, () -> {
+            // A lease of 1 ms is over before anything is committed: each owner is overtaken by the next one.
+            while (!Thread.currentThread().isInterrupted()) {
+                ClaimResult result = storage.claim(Claims.request(key, Duration.ofMillis(1)));
+                if (result instanceof ClaimResult.Completed) {
                     return null;
-                }));
+                }
+                if (result instanceof ClaimResult.Claimed claimed) {
+                    try {
+                        run(databases, storage, claimed.claim());
+                    } catch (ExecutionOvertakenException | StorageUnavailableException e) {
+                        storage.release(claimed.claim(), Claims.RETENTION);
+                    }
+                }
             }
-            for (Future<?> future : all) {
-                future.get(1, TimeUnit.MINUTES);
-            }
-        } finally {
-            pool.shutdownNow();
-        }
+            return null;
+        });
         assertThat(effects(databases, key)).isEqualTo(1);
     }
 }

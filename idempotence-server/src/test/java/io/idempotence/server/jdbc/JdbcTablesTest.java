@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.server.CapturedLog;
+import io.idempotence.server.storage.AtOnce;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -24,11 +25,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
-import java.util.concurrent.Callable;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import javax.sql.DataSource;
 import org.awaitility.Awaitility;
@@ -85,7 +81,7 @@ class JdbcTablesTest {
         DataSource pool = databases.pool();
         for (int round = 0; round < 3; round++) {
             String table = "made_" + round;
-            List<JdbcIdempotenceStorage> made = atOnce(
+            List<JdbcIdempotenceStorage> made = AtOnce.run(
                     4,
                     () -> JdbcIdempotenceStorage.builder(pool)
                             .table(table)
@@ -200,7 +196,7 @@ class JdbcTablesTest {
         databases.letPass(brief);
         assertThat(storage.deleteExpired(10)).isEqualTo(10);
 
-        List<Integer> deleted = atOnce(4, () -> {
+        List<Integer> deleted = AtOnce.run(4, () -> {
             int sum = 0;
             int batch = 1;
             // Rows that another instance has locked are skipped: look again until all are gone.
@@ -382,7 +378,7 @@ class JdbcTablesTest {
         assertThat(storage.resolve(key, 2, Resolution.APPLIED, Claims.RETENTION))
                 .isFalse();
 
-        List<Boolean> resolved = atOnce(4, () -> storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION));
+        List<Boolean> resolved = AtOnce.run(4, () -> storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION));
         assertThat(resolved).containsOnlyOnce(true);
         assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
 
@@ -395,26 +391,5 @@ class JdbcTablesTest {
                 .isEqualTo(ClaimResult.noResult());
         assertThat(storage.resolve(Claims.newKey(), 1, Resolution.APPLIED, Claims.RETENTION))
                 .isFalse();
-    }
-
-    private static <T> List<T> atOnce(int threads, Callable<T> task) throws Exception {
-        ExecutorService pool = Executors.newFixedThreadPool(threads);
-        CyclicBarrier start = new CyclicBarrier(threads);
-        try {
-            List<Future<T>> futures = new ArrayList<>();
-            for (int i = 0; i < threads; i++) {
-                futures.add(pool.submit(() -> {
-                    start.await();
-                    return task.call();
-                }));
-            }
-            List<T> results = new ArrayList<>();
-            for (Future<T> future : futures) {
-                results.add(future.get());
-            }
-            return results;
-        } finally {
-            pool.shutdownNow();
-        }
     }
 }

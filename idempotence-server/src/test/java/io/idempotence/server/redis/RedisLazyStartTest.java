@@ -4,17 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.server.storage.AtOnce;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -102,22 +97,10 @@ class RedisLazyStartTest {
 
     @Test
     void requestsThatComeTogetherAtTheFirstContactAllSucceed() throws Exception {
-        int requests = 16;
-        ExecutorService threads = Executors.newFixedThreadPool(requests);
-        CyclicBarrier together = new CyclicBarrier(requests);
         try (RedisIdempotenceStorage storage = builder().lazyStart().build()) {
-            List<Future<ClaimResult>> claims = new ArrayList<>();
-            for (int i = 0; i < requests; i++) {
-                claims.add(threads.submit(() -> {
-                    together.await();
-                    return storage.claim(Claims.request(Claims.newKey()));
-                }));
-            }
-            for (Future<ClaimResult> each : claims) {
-                assertThat(each.get()).isInstanceOf(ClaimResult.Claimed.class);
-            }
-        } finally {
-            threads.shutdownNow();
+            assertThat(AtOnce.run(16, () -> storage.claim(Claims.request(Claims.newKey()))))
+                    .hasSize(16)
+                    .hasOnlyElementsOfType(ClaimResult.Claimed.class);
         }
     }
 
