@@ -150,11 +150,7 @@ class ResponsesIT extends FilterTestBase {
             response.setContentLength(5);
             print(response, byWriter, "0123456789");
         });
-        try {
-            call(server);
-        } catch (UncheckedIOException theContainerGaveNoResponse) {
-            assertThat(runs).hasValue(1);
-        }
+        callThatMayBeCut(server);
         // Jetty may close the connection of the first one while the next one is on its way.
         await().ignoreExceptionsInstanceOf(UncheckedIOException.class)
                 .until(() -> refusal(call(server)), "result-unavailable"::equals);
