@@ -35,6 +35,12 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Executions whose renewals fail or hang, or whose claims take longer than their lease. */
 class LeaseTroubleTest {
+    /** Long enough that a pause of the machine does not end it while it must last. */
+    private static final IdempotencePolicy LONGER_LEASE = IdempotencePolicy.builder()
+            .lease(Duration.ofSeconds(2))
+            .onAbandoned(OnAbandoned.RE_EXECUTE)
+            .build();
+
     @RegisterExtension
     private final FaultyProvider provider = new FaultyProvider();
 
@@ -124,17 +130,14 @@ class LeaseTroubleTest {
                 throw unavailable();
             }
         });
-        IdempotencePolicy policy = IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(600)) // a machine that does much else must not let it run out
-                .onAbandoned(OnAbandoned.RE_EXECUTE)
-                .build();
-        assertThat(provider.idempotence(policy).execute(ID, provider::work)).isEqualTo("run 1");
+        assertThat(provider.idempotence(LONGER_LEASE).execute(ID, provider::work))
+                .isEqualTo("run 1");
 
         long renewals = storage.count(Call.RENEW);
-        Idempotence other = provider.over(memory, policy);
+        Idempotence other = provider.over(memory, LONGER_LEASE);
         await().until(() -> {
             assertThat(provider.refusal(other)).isEqualTo(Refusal.IN_PROGRESS);
-            return storage.count(Call.RENEW) >= renewals + 5;
+            return storage.count(Call.RENEW) >= renewals + 4;
         });
         down.set(false);
         await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.COMPLETED);
@@ -197,7 +200,7 @@ class LeaseTroubleTest {
         await().until(() -> memory.find(requestKey)
                 .filter(record -> record.state() == RecordState.ABANDONED)
                 .isPresent());
-        assertThat(provider.over(memory, SHORT_LEASE).engine().claim(call, SHORT_LEASE))
+        assertThat(provider.over(memory, LONGER_LEASE).engine().claim(call, LONGER_LEASE))
                 .isInstanceOf(Decision.Run.class);
 
         overtaken.countDown();
@@ -213,7 +216,7 @@ class LeaseTroubleTest {
     @DisplayName("T2: a claim whose reply comes after its lease runs under a new lease if it is its own still")
     void aClaimWhoseReplyIsTooLateRunsIfNobodyTookItOver() {
         delayTheRepliesToTheFirstClaims(1);
-        Decision decision = provider.idempotence(SHORT_LEASE).engine().claim(IdempotentCall.of(ID), SHORT_LEASE);
+        Decision decision = provider.idempotence(LONGER_LEASE).engine().claim(IdempotentCall.of(ID), LONGER_LEASE);
         assertThat(decision)
                 .isInstanceOfSatisfying(
                         Decision.Run.class,
@@ -226,7 +229,7 @@ class LeaseTroubleTest {
     @DisplayName("T7: a recovered execution is marked as such, also if the reply to its claim was too late")
     void aRecoveredExecutionWhoseReplyIsTooLateIsATakeOver() {
         IdempotencePolicy recovers = IdempotencePolicy.builder()
-                .lease(SHORT_LEASE.lease())
+                .lease(LONGER_LEASE.lease())
                 .recover((which, fence) -> IdempotencePolicy.Applied.NO)
                 .build();
         IdempotentCall call = IdempotentCall.of(ID);
