@@ -15,6 +15,7 @@ import io.idempotence.server.IdempotenceEvent;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import java.io.OutputStream;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.DisplayName;
@@ -172,18 +174,28 @@ class LimitsIT extends FilterTestBase {
         await().until(() -> runs.get() == 1);
         List<CompletableFuture<HttpResponse<byte[]>>> waiting = new ArrayList<>();
         for (int i = 1; i <= 20; i++) {
-            waiting.add(Http.sendAsync(Http.request("POST", server.uri("/p"), id, body, "Prefer", "wait=60")));
-            int duplicates = i;
-            await().until(() -> events.stream()
-                            .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
-                            .count()
-                    == duplicates);
+            waiting.add(waitingDuplicate(Http.request("POST", server.uri("/p"), id, body, "Prefer", "wait=60"), i));
         }
         mayEnd.countDown();
         assertThat(first.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
         for (CompletableFuture<HttpResponse<byte[]>> each : waiting) {
             assertThat(Http.replayed(each.get(20, TimeUnit.SECONDS))).isTrue();
         }
+    }
+
+    /** Sends a request until it waits. It is refused while the duplicate before it still holds its body. */
+    private CompletableFuture<HttpResponse<byte[]>> waitingDuplicate(HttpRequest request, int number) {
+        AtomicReference<CompletableFuture<HttpResponse<byte[]>>> sent = new AtomicReference<>(Http.sendAsync(request));
+        await().until(() -> {
+            if (sent.get().isDone()) {
+                sent.set(Http.sendAsync(request));
+            }
+            return events.stream()
+                            .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
+                            .count()
+                    == number;
+        });
+        return sent.get();
     }
 
     @Test
