@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
+import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
@@ -21,7 +23,7 @@ import org.junit.jupiter.api.Test;
 class OperatorJarIT {
     @Test
     void findsAndCountsByItself() throws Exception {
-        try (RedisForATest redis = RedisForATest.start()) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
             try (Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()))) {
                 idempotence.execute(new IdempotenceId("order-7"), () -> "paid");
             }
@@ -37,7 +39,7 @@ class OperatorJarIT {
 
     @Test
     void findsRecordsInPostgreSqlWithItsOwnDriver() throws Exception {
-        try (EmbeddedPostgres postgres = EmbeddedPostgres.start()) {
+        try (EmbeddedPostgres postgres = EmbeddedPostgreSql.start()) {
             String url = postgres.getJdbcUrl("postgres", "postgres");
             JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(postgres.getPostgresDatabase())
                     .createIfMissing()

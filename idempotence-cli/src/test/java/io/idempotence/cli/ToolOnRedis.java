@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
@@ -30,6 +31,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import redis.clients.jedis.Jedis;
 
 /**
  * A fixture for the commands of the tool: a real Redis with a password, the records of a namespace, and a person who answers questions.
@@ -42,7 +44,7 @@ final class ToolOnRedis implements AfterEachCallback {
     private static final String PASSWORD = "open/sesame@42";
     private static final SecureRandom RANDOM = new SecureRandom();
     /** One server for all tests of a JVM: each test has its own namespace. */
-    private static final RedisForATest REDIS = RedisForATest.startForAll("requirepass " + PASSWORD);
+    private static final EmbeddedRedis REDIS = startRedis();
 
     final String address = REDIS.address();
     final String namespace = "n" + UUID.randomUUID();
@@ -60,6 +62,15 @@ final class ToolOnRedis implements AfterEachCallback {
     public void afterEach(ExtensionContext context) {
         storage.close();
         assertThat(output() + errors()).doesNotContain("sesame");
+    }
+
+    private static EmbeddedRedis startRedis() {
+        EmbeddedRedis redis = EmbeddedRedis.start();
+        try (Jedis jedis = redis.jedis()) {
+            jedis.configSet("requirepass", PASSWORD);
+        }
+        Runtime.getRuntime().addShutdownHook(new Thread(redis::close));
+        return redis;
     }
 
     int run(String... args) {

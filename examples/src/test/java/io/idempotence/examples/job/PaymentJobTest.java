@@ -2,13 +2,13 @@ package io.idempotence.examples.job;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.examples.RedisForATest;
 import io.idempotence.examples.job.HoldingNetwork.Where;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import io.idempotence.examples.payments.provider.Ledger;
 import io.idempotence.examples.payments.provider.PaymentProvider;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -33,14 +33,14 @@ class PaymentJobTest {
     private Path directory;
 
     private Path book;
-    private RedisForATest redis;
+    private EmbeddedRedis redis;
     private Idempotence idempotence;
     private final Ledger ledger = new Ledger();
     private PaymentProvider provider;
 
     @BeforeEach
     void start() throws IOException {
-        redis = RedisForATest.start();
+        redis = EmbeddedRedis.start();
         idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
         provider = PaymentProvider.startProtected("provider", ledger, idempotence);
         book = directory.resolve("book");

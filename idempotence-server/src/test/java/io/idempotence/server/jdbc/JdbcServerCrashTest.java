@@ -26,9 +26,8 @@ class JdbcServerCrashTest {
     @DisplayName("T22: an end that the killed server could not take is recorded when it is back, and replayed")
     void anEndIsRecordedWhenTheServerIsBack() throws Exception {
         // Else the claim itself could be forgotten.
-        try (EmbeddedPostgres postgres = EmbeddedPostgres.builder()
-                .setServerConfig("synchronous_commit", "on")
-                .start()) {
+        try (EmbeddedPostgres postgres =
+                EmbeddedPostgreSql.start(settings -> settings.setServerConfig("synchronous_commit", "on"))) {
             PostgreSqlProcess server = PostgreSqlProcess.of(postgres);
             try (Idempotence idempotence = Idempotence.builder(storage(postgres))
                     .listener((event, which) -> events.add(event))

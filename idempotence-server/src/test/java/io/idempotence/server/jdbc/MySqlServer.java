@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -17,6 +18,7 @@ import org.awaitility.Awaitility;
 
 /** A MySQL 8 server from a jar; it ends with this JVM. */
 final class MySqlServer {
+    private static final int PORT_ATTEMPTS = 3;
     private static final String ARCHIVE = "/mysql-Linux-amd64.tar.gz";
 
     private MySqlServer() {}
@@ -45,27 +47,39 @@ final class MySqlServer {
             Files.delete(archive);
             Path data = directory.resolve("data");
             await(server(directory, data, "--initialize-insecure"));
-            int port = freePort();
-            Process server = server(
-                    directory,
-                    data,
-                    "--bind-address=127.0.0.1",
-                    "--port=" + port,
-                    "--mysqlx=OFF",
-                    "--socket=" + directory.resolve("socket"),
-                    "--max-connections=200",
-                    "--skip-log-bin",
-                    "--innodb-flush-log-at-trx-commit=0");
-            Runtime.getRuntime().addShutdownHook(new Thread(() -> end(server, directory)));
-            String url = "jdbc:mysql://127.0.0.1:" + port + "/idem?user=root&createDatabaseIfNotExist=true";
-            Awaitility.await().atMost(Duration.ofMinutes(1)).ignoreExceptions().until(() -> {
-                try (Connection connection = DriverManager.getConnection(url)) {
-                    return connection.isValid(1);
+            for (int attempt = 1; ; attempt++) {
+                int port = freePort();
+                Process server = server(
+                        directory,
+                        data,
+                        "--bind-address=127.0.0.1",
+                        "--port=" + port,
+                        "--mysqlx=OFF",
+                        "--socket=" + directory.resolve("socket"),
+                        "--max-connections=200",
+                        "--skip-log-bin",
+                        "--innodb-flush-log-at-trx-commit=0");
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> end(server, directory)));
+                String url = "jdbc:mysql://127.0.0.1:" + port + "/idem?user=root&createDatabaseIfNotExist=true";
+                Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> !server.isAlive() || isReachable(url));
+                if (server.isAlive()) {
+                    return url;
                 }
-            });
-            return url;
+                // Another process may have taken its port.
+                if (attempt == PORT_ATTEMPTS) {
+                    throw new IllegalStateException("mysqld ended with " + server.exitValue());
+                }
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        }
+    }
+
+    private static boolean isReachable(String url) {
+        try (Connection connection = DriverManager.getConnection(url)) {
+            return connection.isValid(1);
+        } catch (SQLException e) {
+            return false;
         }
     }
 
@@ -106,7 +120,7 @@ final class MySqlServer {
         server.destroyForcibly().onExit().join();
         try (Stream<Path> files = Files.walk(directory)) {
             for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
+                Files.deleteIfExists(file);
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);

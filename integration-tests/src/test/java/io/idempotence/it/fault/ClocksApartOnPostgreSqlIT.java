@@ -1,5 +1,6 @@
 package io.idempotence.it.fault;
 
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 
@@ -8,7 +9,7 @@ class ClocksApartOnPostgreSqlIT extends ClocksApartContract {
 
     @Override
     String startStorage() throws IOException {
-        postgres = EmbeddedPostgres.builder().setServerConfig("fsync", "off").start();
+        postgres = EmbeddedPostgreSql.start();
         return postgres.getJdbcUrl("postgres", "postgres");
     }
 

@@ -5,6 +5,7 @@ import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -31,7 +32,7 @@ class InTransactionCrashIT {
 
     @BeforeAll
     static void start() throws IOException, SQLException {
-        postgres = EmbeddedPostgres.builder().setServerConfig("fsync", "off").start();
+        postgres = EmbeddedPostgreSql.start();
         try (Connection connection = postgres.getPostgresDatabase().getConnection();
                 Statement statement = connection.createStatement()) {
             statement.execute("CREATE TABLE payment (id VARCHAR(255) NOT NULL)");

@@ -13,6 +13,7 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentExecution;
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.idempotence.server.jdbc.ExecutionOvertakenException;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -50,7 +51,7 @@ class OvertakenOwnersIT extends FilterTestBase {
 
     @BeforeAll
     static void startDatabase() throws IOException {
-        postgres = EmbeddedPostgres.start();
+        postgres = EmbeddedPostgreSql.start();
         storage = JdbcIdempotenceStorage.builder(postgres.getPostgresDatabase())
                 .createIfMissing()
                 .inTransaction()

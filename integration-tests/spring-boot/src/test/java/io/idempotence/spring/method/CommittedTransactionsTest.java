@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.IdempotentExecution;
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.idempotence.spring.method.CommittedEffects.AsyncService;
 import io.idempotence.spring.method.CommittedEffects.Handlers;
 import io.idempotence.spring.method.CommittedEffects.InnerService;
@@ -45,7 +46,7 @@ class CommittedTransactionsTest {
 
     @BeforeAll
     static void start() throws IOException {
-        postgres = EmbeddedPostgres.start();
+        postgres = EmbeddedPostgreSql.start();
         server = TestServer.start(Application.class);
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.Idempotent;
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.util.UUID;
@@ -61,7 +62,7 @@ class InTransactionModeTest {
 
     @BeforeAll
     static void start() throws IOException {
-        postgres = EmbeddedPostgres.start();
+        postgres = EmbeddedPostgreSql.start();
         server = TestServer.start(
                 Application.class,
                 "--idempotence.server.storage=jdbc",

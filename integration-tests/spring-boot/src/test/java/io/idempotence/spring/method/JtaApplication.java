@@ -7,8 +7,8 @@ import io.agroal.api.AgroalDataSource;
 import io.agroal.api.configuration.supplier.AgroalDataSourceConfigurationSupplier;
 import io.agroal.api.security.NamePrincipal;
 import io.agroal.narayana.NarayanaTransactionIntegration;
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
-import java.io.IOException;
 import java.sql.SQLException;
 import java.time.Duration;
 import javax.sql.DataSource;
@@ -27,10 +27,8 @@ class JtaApplication {
     }
 
     @Bean(destroyMethod = "close")
-    EmbeddedPostgres postgres() throws IOException {
-        return EmbeddedPostgres.builder()
-                .setServerConfig("max_prepared_transactions", "20")
-                .start();
+    EmbeddedPostgres postgres() {
+        return EmbeddedPostgreSql.start(settings -> settings.setServerConfig("max_prepared_transactions", "20"));
     }
 
     @Bean
