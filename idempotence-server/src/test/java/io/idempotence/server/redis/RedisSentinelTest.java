@@ -4,28 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import io.idempotence.IdempotenceId;
-import io.idempotence.http.Refusal;
-import io.idempotence.server.ExecutionRefusedException;
-import io.idempotence.server.Idempotence;
-import io.idempotence.server.IdempotenceAdmin;
-import io.idempotence.server.IdempotenceEvent;
-import io.idempotence.server.IdempotencePolicy;
-import io.idempotence.server.Refusals;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
-import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
@@ -92,165 +80,6 @@ class RedisSentinelTest extends IdempotenceStorageContract {
             assertThatThrownBy(() -> careful.claim(Claims.request(Claims.newKey())))
                     .isInstanceOf(StorageUnavailableException.class);
         }
-    }
-
-    @Test
-    @DisplayName("P6: without the required replicas a claim fails and is given back, and another owner's succeeds")
-    void aClaimWithoutItsReplicasFails() {
-        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
-                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage storage = replicated(primary)) {
-            StorageKey key = Claims.newKey();
-            var request = Claims.request(key);
-            replica.pause();
-
-            assertThatThrownBy(() -> storage.claim(request))
-                    .isInstanceOf(StorageUnavailableException.class)
-                    .hasMessageContaining("0 of 1 replicas have the write");
-
-            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
-
-            replica.resume();
-            await().atMost(Duration.ofSeconds(20))
-                    .ignoreExceptions()
-                    .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
-            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
-            // A refused owner has no claim any more.
-            assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
-        }
-    }
-
-    @Test
-    @DisplayName("T7: a take-over that its replicas do not have leaves the record abandoned, as it was")
-    void aTakeOverWithoutItsReplicasStaysOne() {
-        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
-                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage alone = RedisIdempotenceStorage.connect(primary.address());
-                RedisIdempotenceStorage storage = replicated(primary)) {
-            StorageKey key = Claims.newKey();
-            alone.renew(Claims.claim(alone, key), Duration.ofMillis(1));
-            await().until(() -> alone.find(key).orElseThrow().state() == RecordState.ABANDONED);
-            replica.pause();
-
-            assertThatThrownBy(() -> storage.claim(Claims.takeOver(key)))
-                    .isInstanceOf(StorageUnavailableException.class);
-
-            await().until(() -> alone.find(key).orElseThrow().state() == RecordState.ABANDONED);
-            assertThat(alone.claim(Claims.takeOver(key)))
-                    .isInstanceOfSatisfying(
-                            ClaimResult.Claimed.class,
-                            claimed -> assertThat(claimed.takenOver()).isTrue());
-            replica.resume();
-        }
-    }
-
-    @Test
-    @DisplayName("P6: an ID that was refused for want of replicas, for longer than its lease, runs when they are back")
-    void anIdThatWasRefusedForWantOfReplicasRunsWhenTheyAreBack() {
-        IdempotenceId id = IdempotenceId.of("refused");
-        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
-                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage storage = replicated(primary);
-                Idempotence idempotence = Idempotence.builder(storage)
-                        .policy(IdempotencePolicy.builder()
-                                .lease(Duration.ofSeconds(1))
-                                .build())
-                        .build()) {
-            replica.pause();
-            assertThat(Refusals.refusalOf(() -> idempotence.execute(id, () -> "run")))
-                    .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-
-            IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
-            await().until(
-                            () -> admin.find(admin.executeKey(id)).orElseThrow().state(),
-                            state -> state != RecordState.IN_PROGRESS);
-            assertThat(admin.listUncertain(Duration.ZERO)).isEmpty();
-            replica.resume();
-
-            await().atMost(Duration.ofSeconds(20))
-                    .ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
-                    .until(() -> idempotence.execute(id, () -> "run").equals("run"));
-        }
-    }
-
-    @Test
-    @DisplayName(
-            "T21: an ID that was given back for want of replicas does not count as seen, and its owner does not claim it again")
-    void anIdThatWasGivenBackForWantOfReplicasIsNotCalledSeen() {
-        IdempotenceId id = IdempotenceId.of("nobody saved it");
-        IdempotenceId before = IdempotenceId.of("saved before");
-        List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
-        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
-                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage storage = replicated(primary);
-                Idempotence other = Idempotence.over(RedisIdempotenceStorage.connect(primary.address()))) {
-            FaultyStorage wire = new FaultyStorage(storage);
-            Idempotence idempotence = Idempotence.builder(wire)
-                    .listener((event, which) -> events.add(event))
-                    .build();
-            replica.pause();
-            assertThatThrownBy(() -> idempotence.saveIfAbsent(id))
-                    .isInstanceOf(StorageUnavailableException.class)
-                    .hasMessageContaining("0 of 1 replicas have the write");
-            assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
-            assertThat(wire.count(FaultyStorage.Call.CLAIM))
-                    .as("a second claim could be freed by a release that comes late")
-                    .isEqualTo(1);
-
-            // Of one that somebody else has, the second try tells: the replica has caught up by then.
-            assertThat(other.saveIfAbsent(before)).isTrue();
-            wire.before((call, key) -> {
-                if (call == FaultyStorage.Call.CLAIM && wire.count(call) == 3) {
-                    replica.resume();
-                    primary.awaitCopied();
-                }
-            });
-            assertThat(idempotence.saveIfAbsent(before)).isFalse();
-            assertThat(wire.count(FaultyStorage.Call.CLAIM)).isEqualTo(3);
-
-            assertThat(idempotence.saveIfAbsent(id)).isTrue();
-            assertThat(idempotence.saveIfAbsent(id)).isFalse();
-        }
-    }
-
-    /** From another connection, too, and although the script writes nothing the second time. */
-    @Test
-    @DisplayName("T11, T22: an end that no replica has is not done because it is sent again")
-    void anEndWithoutItsReplicasIsNotDoneWhenSentAgain() {
-        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
-                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary)) {
-            StorageKey completed = Claims.newKey();
-            StorageKey released = Claims.newKey();
-            StorageKey unknown = Claims.newKey();
-            try (RedisIdempotenceStorage first = replicated(primary);
-                    RedisIdempotenceStorage second = replicated(primary)) {
-                Claim toComplete = Claims.claim(first, completed);
-                Claim toRelease = Claims.claim(first, released);
-                Claim toMark = Claims.claim(first, unknown);
-                replica.pause();
-                for (RedisIdempotenceStorage storage : List.of(first, second)) {
-                    for (ThrowingCallable end : List.<ThrowingCallable>of(
-                            () -> storage.complete(toComplete, new byte[] {7}, Claims.RETENTION),
-                            () -> storage.release(toRelease, Claims.RETENTION),
-                            () -> storage.markUnknown(toMark, Claims.RETENTION))) {
-                        assertThatThrownBy(end)
-                                .isInstanceOf(StorageUnavailableException.class)
-                                .hasMessageContaining("0 of 1 replicas have the write");
-                    }
-                }
-                replica.resume();
-                await().atMost(Duration.ofSeconds(20))
-                        .ignoreExceptions()
-                        .until(() -> second.complete(toComplete, new byte[] {7}, Claims.RETENTION)
-                                instanceof WriteResult.Done);
-            }
-        }
-    }
-
-    private static RedisIdempotenceStorage replicated(EmbeddedRedis primary) {
-        return RedisIdempotenceStorage.builder(primary.address())
-                .waitForReplicas(1, Duration.ofMillis(300))
-                .build();
     }
 
     @Test

@@ -29,6 +29,7 @@ import okhttp3.OkHttpClient;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -148,6 +149,7 @@ class CutResponsesIT {
 
     /** HttpURLConnection then has the headers that it read, and no body. */
     @TestFactory
+    @Tag("all")
     Stream<DynamicTest> errorResponseWhoseConnectionIsResetAnywhereIsNeverTheWrongEnd() {
         return SideBySide.test(
                 Case.all(true).filter(one -> !one.scenario.broken.startsWith("HTTP/1.1 2")),

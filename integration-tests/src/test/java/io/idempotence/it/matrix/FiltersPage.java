@@ -28,8 +28,10 @@ final class FiltersPage {
     private static final String BEGIN = "<!-- measured with " + SERVLET + " -->\n";
     private static final String END = "<!-- end -->\n";
     private static final String WRITE = "filters.page";
-    private static final String COMMAND = "mvn -B verify -pl integration-tests -am -Dit.test=FilterMatrixIT -Dtest=None"
-            + " -Dsurefire.failIfNoSpecifiedTests=false -Dfailsafe.failIfNoSpecifiedTests=false -D" + WRITE + "=write";
+    private static final String COMMAND =
+            "mvn -B -Pall verify -pl integration-tests -am -Dit.test=FilterMatrixIT -Dtest=None"
+                    + " -Dsurefire.failIfNoSpecifiedTests=false -Dfailsafe.failIfNoSpecifiedTests=false -D" + WRITE
+                    + "=write";
 
     private FiltersPage() {}
 
