@@ -29,7 +29,7 @@ import java.lang.annotation.Target;
 @Target({ElementType.METHOD, ElementType.TYPE})
 public @interface Idempotent {
     /**
-     * True: the operation is idempotent. False: it is not; a client sends no ID and retries only what was certainly not sent, and a handler
+     * True: the operation is idempotent. False: it is not. A client then sends no ID, and its calls behave as without this library. A handler
      * runs for every request.
      *
      * @return whether the operation is idempotent; true by default

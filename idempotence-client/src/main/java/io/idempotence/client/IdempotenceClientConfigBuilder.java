@@ -114,7 +114,7 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets the time that a logical call may take, from its start: all attempts and waits.
      *
-     * @param deadline above 0; 10 s by default
+     * @param deadline above 0, at most 1 day, and shorter than {@link #serverRetention}; 10 s by default
      * @return this builder
      */
     public IdempotenceClientConfigBuilder deadline(Duration deadline) {
@@ -134,7 +134,7 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets the bound of the wait before attempt 2.
      *
-     * @param wait 0 or more; 100 ms by default
+     * @param wait 0 to 1 day, at most {@link #maxWait}; 100 ms by default
      * @return this builder
      */
     public IdempotenceClientConfigBuilder waitBound(Duration wait) {
@@ -154,7 +154,7 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets the largest bound.
      *
-     * @param wait at least the first bound; 2 s by default
+     * @param wait the first bound to 1 day; 2 s by default
      * @return this builder
      */
     public IdempotenceClientConfigBuilder maxWait(Duration wait) {
@@ -185,7 +185,7 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets how long the server may hold a duplicate of a running request.
      *
-     * @param wait 5 s by default; zero sends no preference
+     * @param wait 0 to 1 day, rounded up to whole seconds and cut to the read timeout; 5 s by default; zero sends no preference
      * @return this builder
      */
     public IdempotenceClientConfigBuilder preferWait(Duration wait) {
@@ -195,9 +195,9 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets the retry budget of each target.
      *
-     * @param capacity the number of tokens at the start, and the largest number; 500 by default, 0 means no retries
-     * @param cost tokens that a retry costs; 5 by default, 0 means no limit
-     * @param refund tokens that a success refunds; 1 by default
+     * @param capacity the number of tokens at the start, and the largest number, 0 to 1,000,000; 500 by default, 0 means no retries
+     * @param cost tokens that a retry costs, 0 to the capacity; 5 by default, 0 means no limit
+     * @param refund tokens that a success refunds, 0 to 1,000,000; 1 by default
      * @return this builder
      */
     public IdempotenceClientConfigBuilder budget(int capacity, int cost, int refund) {
@@ -207,9 +207,9 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     /**
-     * Sets other settings for one client.
+     * Sets other settings for one client, or for one of its methods.
      *
-     * @param name the client's name, for Feign {@code Target.name()}
+     * @param name the client's name, for Feign {@code Target.name()}; or {@code name#method}, which cannot have a budget
      * @param settings sets them; registry, listener and executor are common to all clients and are ignored here
      * @return this builder
      */
@@ -249,7 +249,7 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets how long the server half remembers an ID.
      *
-     * @param time the provider's retention, 24 h by default; longer than the deadline
+     * @param time the provider's retention, longer than the deadline, at most 3650 days; 24 h by default
      * @return this builder
      */
     public IdempotenceClientConfigBuilder serverRetention(Duration time) {

@@ -6,21 +6,21 @@ import java.time.Duration;
 /** The decision about an attempt: run, replay or refuse. */
 public sealed interface Decision {
     /**
-     * Run the handler, then call {@link ClaimedExecution#finish}, whatever happened.
+     * The decision to run the handler. Call {@link ClaimedExecution#finish} when it has ended, whatever happened.
      *
      * @param execution the right to run
      */
     record Run(ClaimedExecution execution) implements Decision {}
 
     /**
-     * Replay the stored result. If it cannot be read, act on {@link Engine#unreadable} instead.
+     * The decision to replay the stored result. If that cannot be read, act on {@link Engine#unreadable} instead.
      *
      * @param result the bytes that the attempt that ran passed to {@link ClaimedExecution#finish}
      */
     record Replay(byte[] result) implements Decision {}
 
     /**
-     * Refuse the attempt.
+     * The decision to refuse the attempt.
      *
      * @param refusal why
      * @param retryAfter when to retry; zero if a retry does not help

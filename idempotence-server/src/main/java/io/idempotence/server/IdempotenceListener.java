@@ -17,7 +17,7 @@ public interface IdempotenceListener {
      */
     void onEvent(IdempotenceEvent event, IdempotenceId id);
 
-    /** Whether the storage can be used. */
+    /** The availability of the storage. */
     enum StorageState {
         /** The storage responds. This is the initial state. */
         AVAILABLE,
@@ -41,7 +41,7 @@ public interface IdempotenceListener {
      */
     default void onReleased(IdempotenceId id, ReleaseReason reason) {}
 
-    /** How an attempt ended. */
+    /** The end of an attempt. */
     enum Outcome {
         /** It ran. */
         RUN,

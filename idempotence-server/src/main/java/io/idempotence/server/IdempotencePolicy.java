@@ -46,7 +46,7 @@ public final class IdempotencePolicy {
         this.exceptions = Map.copyOf(builder.exceptions);
     }
 
-    /** Finds out whether an abandoned execution took effect, for example by looking for its payment. Thread-safe. */
+    /** A rule that finds out whether an abandoned execution took effect, for example by looking for its payment. Thread-safe. */
     @FunctionalInterface
     public interface Recovery {
         /**
@@ -65,7 +65,7 @@ public final class IdempotencePolicy {
         Applied wasApplied(IdempotentCall call, long fence) throws Exception;
     }
 
-    /** What a {@link Recovery} found. */
+    /** The finding of a {@link Recovery}. */
     public enum Applied {
         /** It took effect: the ID is completed without a response. */
         YES,
@@ -75,7 +75,10 @@ public final class IdempotencePolicy {
         UNKNOWN
     }
 
-    /** When the result of a handler is recorded. Releases, unknown outcomes and error pages are always recorded before the response leaves. */
+    /**
+     * The time at which the result of a handler is recorded. Releases, unknown outcomes and error pages are always recorded before the
+     * response leaves.
+     */
     public enum Completion {
         /** Before the response leaves: a caller that has seen it gets it again. */
         BEFORE_RESPONSE,
@@ -214,7 +217,7 @@ public final class IdempotencePolicy {
         return builder;
     }
 
-    /** Builds an {@link IdempotencePolicy}. Not thread-safe. */
+    /** A builder of an {@link IdempotencePolicy}. Not thread-safe. */
     public static final class Builder {
         private Duration lease = Duration.ofSeconds(30);
         private Duration retention = Duration.ofHours(24);

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param exception the exception's class if the policy decided by it, else null
  */
 public record ReleaseReason(Kind kind, int status, @Nullable Class<? extends Throwable> exception) {
-    /** Who decided. */
+    /** The one who decided. */
     public enum Kind {
         /** The handler, with {@link IdempotentExecution#release()}. */
         HANDLER,

@@ -11,9 +11,10 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A refusal of the server half, which a further attempt does not change.
+ * A refusal of the server half that ended a call.
  *
- * <p>{@link Refusal#STORAGE_UNAVAILABLE} is retried, and ends here when attempts, deadline or budget are over.
+ * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response was not stored. {@link
+ * Refusal#STORAGE_UNAVAILABLE} and {@link Refusal#OVERLOADED} are retried, and end here when attempts, deadline or budget are over.
  * {@link Refusal#OUTCOME_UNKNOWN} of a call with an ID is a {@link FeignOutcomeUnknownException} instead. The cause is the exception that
  * the client's error decoder made of the response.
  */

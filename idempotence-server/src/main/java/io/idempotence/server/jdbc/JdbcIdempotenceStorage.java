@@ -175,7 +175,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * Builds a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record} and applied table {@code
+     * A builder of a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record} and applied table {@code
      * idempotence_applied}, which must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
      */
     public static final class Builder {

@@ -14,7 +14,7 @@ public sealed interface ClaimResult {
     }
 
     /**
-     * The caller holds the claim: run (T1, T2, T7, T8).
+     * A granted claim: run (T1, T2, T7, T8).
      *
      * @param claim the right to run
      * @param takenOver whether it was taken from an abandoned owner (T7); the same value if the claim is repeated (T2)
@@ -22,29 +22,29 @@ public sealed interface ClaimResult {
     record Claimed(Claim claim, boolean takenOver) implements ClaimResult {}
 
     /**
-     * Another owner holds a live claim (T3), or the caller's own was released (T8).
+     * A live claim of another owner (T3), or the caller's own claim that was released (T8).
      *
      * @param leaseLeft the time until that claim counts as abandoned unless it is renewed; zero for the caller's own released claim
      */
     record InProgress(Duration leaseLeft) implements ClaimResult {}
 
     /**
-     * The ID is completed: replay (T5).
+     * A completed ID: replay (T5).
      *
      * @param result the bytes given to {@link IdempotenceStorage#complete}; must not be changed
      */
     record Completed(byte[] result) implements ClaimResult {}
 
-    /** The ID belongs to a request with another fingerprint, whatever its state (T4). */
+    /** An ID of a request with another fingerprint, whatever its state (T4). */
     record Mismatch() implements ClaimResult {}
 
     /**
-     * The last owner's lease is over and nothing was recorded (T6).
+     * A claim whose lease is over and under which nothing was recorded (T6).
      *
      * @param fence the fence of the abandoned claim
      */
     record Abandoned(long fence) implements ClaimResult {}
 
-    /** The ID is marked unknown (T18). */
+    /** An ID that is marked unknown (T18). */
     record Unknown() implements ClaimResult {}
 }

@@ -4,18 +4,18 @@ import org.jspecify.annotations.Nullable;
 
 /** The result of a write by the holder of a claim. */
 public sealed interface WriteResult {
-    /** The record is as requested, now or already (T9 to T13). */
+    /** A record that is as requested, now or already (T9 to T13). */
     record Done() implements WriteResult {}
 
-    /** The record had vanished and was stored anew (T15). The claim may have been lost to a second execution: alarm. */
+    /** A record that had vanished and was stored anew (T15). The claim may have been lost to a second execution: alarm. */
     record StoredAfterLoss() implements WriteResult {}
 
-    /** The record has vanished and there was nothing to store (T16): alarm. */
+    /** A record that has vanished, and nothing to store in its place (T16): alarm. */
     record Lost() implements WriteResult {}
 
     /**
-     * The record belongs to another owner or is finished otherwise; nothing was written (T14): alarm, unless it is
-     * a release that was executed before, without a reply.
+     * A record that belongs to another owner or is finished otherwise; nothing was written (T14): alarm, unless the write is a release that
+     * was executed before, without a reply.
      *
      * @param fence the record's fence. Greater than the claim's: the claim has ended or was taken over, and a later one followed
      * @param result the result of the owner that completed the same request, null if there is none; must not be changed

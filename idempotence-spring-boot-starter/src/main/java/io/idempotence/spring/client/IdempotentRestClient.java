@@ -43,9 +43,9 @@ import org.springframework.web.client.RestTemplate;
  * {@link IdempotenceClientConfig#deadline()}. Over others it ends with their own timeouts, and none follows.
  *
  * <p><b>Redirects</b> of calls with an ID are followed if the JDK's client or Apache HttpClient would, but never to another origin: that
- * redirect is the response. 307 and 308 repeat the request with its ID. 301, 302 and 303 are followed by a GET without it. A
- * {@code java.net.http.HttpClient} that is not of the JDK's own class, but for example wraps one to measure it, follows redirects as it
- * does without an ID.
+ * redirect is the response. 307 and 308 repeat the request with its ID. 301, 302 and 303 are followed by a GET without it. {@code
+ * HttpURLConnection} follows none. Any other HTTP client follows redirects by itself, perhaps to another origin and with the ID. So does a
+ * {@code java.net.http.HttpClient} that is not of the JDK's own class, but for example wraps one to measure it.
  */
 public final class IdempotentRestClient {
     /**

@@ -14,7 +14,7 @@ import java.util.Map;
  */
 public record IdempotentOperation(
         Kind kind, List<String> methods, List<String> paths, String handler, Map<String, Setting> settings) {
-    /** What runs an operation. */
+    /** The cause of a run of an operation. */
     public enum Kind {
         /** Requests. */
         HANDLER,
@@ -31,7 +31,7 @@ public record IdempotentOperation(
      */
     public record Setting(String value, Origin origin) {}
 
-    /** Where a setting comes from. */
+    /** The source of a setting. */
     public enum Origin {
         /** An attribute of the annotation. */
         ANNOTATION,

@@ -75,7 +75,7 @@ public record IdempotenceServerProperties(
         return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    /** Where the records are kept. */
+    /** The place of the records. */
     public enum Storage {
         /** In the application's Redis if it has one, else in memory. */
         AUTO,
@@ -89,7 +89,7 @@ public record IdempotenceServerProperties(
         MEMORY
     }
 
-    /** Who owns an ID. */
+    /** The owner of an ID. */
     public enum Scope {
         /** The authenticated user, if there is one. */
         PRINCIPAL,
@@ -97,7 +97,7 @@ public record IdempotenceServerProperties(
         NONE
     }
 
-    /** How two bodies are compared. */
+    /** The comparison of two bodies. */
     public enum Comparison {
         /** Every byte. */
         BYTES,
