@@ -151,7 +151,7 @@ final class ServerStart implements SmartLifecycle {
                                 + ".",
                         "Check user and password (spring.data.redis.username, spring.data.redis.password), and grant"
                                 + " the user: ACL SETUSER <user> ~idem:* +evalsha +eval +get +getrange +exists +set +pexpire"
-                                + " +pttl +del +ping.",
+                                + " +pttl +del +ping +echo.",
                         fault);
             }
         }
