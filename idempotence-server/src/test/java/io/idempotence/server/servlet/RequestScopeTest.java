@@ -1,0 +1,37 @@
+package io.idempotence.server.servlet;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import jakarta.servlet.http.HttpServletRequest;
+import java.lang.reflect.Proxy;
+import java.security.Principal;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** The texts of scopes, which operators give to find a record ({@code docs/operations.md}). */
+class RequestScopeTest {
+    private static final RequestScope TENANT = RequestScope.header("X-Tenant");
+
+    @Test
+    void principalAndHeaderHaveTheirKindInFront() {
+        assertThat(RequestScope.principal().apply(request("acme", "ann"))).isEqualTo("principal:ann");
+        assertThat(TENANT.apply(request("acme", "ann"))).isEqualTo("header:acme");
+    }
+
+    @Test
+    void combinedScopesBeginWithTheLengthOfTheFirst() {
+        RequestScope both = TENANT.and(RequestScope.principal());
+        assertThat(both.apply(request("acme", "ann"))).isEqualTo("11:header:acmeprincipal:ann");
+        assertThat(both.apply(request("acme", null))).isEqualTo("11:header:acme");
+        assertThat(both.apply(request(null, "ann"))).isEqualTo("0:principal:ann");
+        assertThat(both.apply(request(null, null))).isEmpty();
+    }
+
+    private static HttpServletRequest request(@Nullable String tenant, @Nullable String user) {
+        Principal principal = user == null ? null : () -> user;
+        return (HttpServletRequest) Proxy.newProxyInstance(
+                RequestScopeTest.class.getClassLoader(),
+                new Class<?>[] {HttpServletRequest.class},
+                (self, method, arguments) -> method.getName().equals("getHeader") ? tenant : principal);
+    }
+}
