@@ -169,7 +169,7 @@ public final class IdempotenceFilterBuilder {
 
     /**
      * Sets how many parameters a form may have. The container's own limit does not apply, because this filter reads the form first. Set
-     * both to the same value. A handler that asks for a parameter of a larger form ends with a 400.
+     * both to the same value. A handler that asks for a parameter of a larger form ends with a 400, in Undertow with a 500.
      *
      * @param parameters 1 to 1,000,000; default: the container's, 1,000, in Tomcat 10.1 10,000. In Jetty, names are counted
      * @return this
