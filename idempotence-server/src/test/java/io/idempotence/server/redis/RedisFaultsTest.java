@@ -21,6 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -185,15 +186,17 @@ class RedisFaultsTest {
         ConnectionPoolConfig one = new ConnectionPoolConfig();
         one.setMaxTotal(1);
         one.setMaxWait(Duration.ofMillis(100));
+        JedisClientConfig patient =
+                DefaultJedisClientConfig.builder().socketTimeoutMillis(60_000).build();
         try (EmbeddedRedis redis = EmbeddedRedis.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address(), one)) {
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(redis.address())
+                        .pool(one)
+                        .client(patient)
+                        .build()) {
             redis.pause();
-            Thread holder = new Thread(() -> orUnavailable(() -> storage.find(key)));
+            Thread holder = new Thread(() -> storage.find(key));
             holder.start();
-            Awaitility.await()
-                    .pollInterval(Duration.ofMillis(5))
-                    .until(() ->
-                            catchThrowable(() -> storage.find(key)).getMessage().contains("no free connection"));
+            Awaitility.await().until(() -> waitsForItsReply(holder));
             assertUnavailable(() -> storage.find(key), "no free connection");
 
             AtomicReference<Throwable> thrown = new AtomicReference<>();
@@ -212,6 +215,12 @@ class RedisFaultsTest {
             redis.resume();
             holder.join();
         }
+    }
+
+    private static boolean waitsForItsReply(Thread caller) {
+        return Stream.of(caller.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(CallPipeline.class.getName())
+                        && frame.getMethodName().equals("reply"));
     }
 
     @Test
