@@ -9,7 +9,6 @@ import feign.FeignException;
 import feign.Request;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
-import io.idempotence.internal.Causes;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.it.wire.SideBySide;
 import io.idempotence.it.wire.TestTls;
@@ -21,6 +20,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -301,7 +301,7 @@ class DeadlinesIT {
 
         /** On a slow machine the deadline may come between two stages. HttpURLConnection then cannot tell that nothing was sent. */
         private boolean isClosedBeforeItsHandshake() {
-            return Causes.of(thrown)
+            return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause)
                     .anyMatch(cause -> cause instanceof SocketException
                             && cause.getMessage().equals("Socket is closed"));
         }
