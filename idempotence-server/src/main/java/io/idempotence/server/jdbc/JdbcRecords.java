@@ -17,10 +17,21 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The records in a database: the statements of each call. */
 abstract class JdbcRecords implements IdempotenceStorage {
+    private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
     private static final int MAX_TRIES = 20;
+
+    /** A statement of this many bytes or fewer fits into the packets of every server in use. */
+    private static final long SMALL_STATEMENT = 1 << 20;
+
+    /** How long a statement is beside its result, rounded up. */
+    private static final int BESIDE_RESULT = 4096;
+
+    private static final Sql MAX_PACKET = new Sql("SELECT @@max_allowed_packet");
 
     final Database database;
     final Tables tables;
@@ -98,12 +109,47 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 .with("result", result)
                 .with("unknown", phase == Phase.UNKNOWN ? 1 : 0)
                 .with("retention", millis);
-        return write(
-                action,
-                claim,
-                sql().finish,
-                parameters,
-                (before, now) -> StoredRecord.finish(before, claim, phase, result, now, now + millis));
+        try {
+            return write(
+                    action,
+                    claim,
+                    sql().finish,
+                    parameters,
+                    (before, now) -> StoredRecord.finish(before, claim, phase, result, now, now + millis));
+        } catch (StorageUnavailableException e) {
+            if (result == null || !mayExceedPacket(result)) {
+                throw e;
+            }
+            LOG.warn(
+                    "a result of {} bytes exceeds max_allowed_packet of the database; it is not stored, and duplicates are refused as"
+                            + " result-unavailable; raise max_allowed_packet, or lower maxResponseBody of the filter",
+                    result.length,
+                    e);
+            return finish(action, claim, phase, ClaimResult.noResult(), retention);
+        }
+    }
+
+    /**
+     * Whether a write may have failed because of the size of its result, which no retry changes. MySQL and MariaDB may close the connection
+     * then, so the exception does not tell. The driver may escape each byte of the result.
+     */
+    private boolean mayExceedPacket(byte[] result) {
+        long most = 2L * result.length + BESIDE_RESULT;
+        if (sql().dialect() != Dialect.MYSQL || most <= SMALL_STATEMENT) {
+            return false;
+        }
+        try {
+            return most > run("report its max_allowed_packet", JdbcRecords::maxPacket);
+        } catch (StorageUnavailableException outage) {
+            return false;
+        }
+    }
+
+    private static long maxPacket(Session session) throws SQLException {
+        return session.query(MAX_PACKET, new Sql.Parameters(), rows -> {
+            rows.next();
+            return rows.getLong(1);
+        });
     }
 
     /** Writes as the holder of a live claim, in one statement. Only if that changes nothing, the row is read to find the reason. */

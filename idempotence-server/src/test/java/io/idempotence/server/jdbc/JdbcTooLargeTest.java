@@ -1,0 +1,75 @@
+package io.idempotence.server.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.server.storage.Claim;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.WriteResult;
+import java.sql.SQLException;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Results that a database never accepts. While they are retried, nothing runs, and their IDs are in progress. */
+class JdbcTooLargeTest {
+    private static final int PACKET = 1 << 20;
+
+    private final StorageKey key = Claims.newKey();
+
+    private static JdbcIdempotenceStorage storage(Databases databases) {
+        return JdbcIdempotenceStorage.builder(databases.pool())
+                .createIfMissing()
+                .build();
+    }
+
+    private void assertResult(JdbcIdempotenceStorage storage, byte[] expected) {
+        assertThat(storage.claim(Claims.request(key)))
+                .isInstanceOfSatisfying(
+                        ClaimResult.Completed.class,
+                        completed -> assertThat(completed.result()).isEqualTo(expected));
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"MARIADB", "MYSQL"})
+    @DisplayName("T10, T23, T24: a result that exceeds max_allowed_packet is recorded as unavailable")
+    void aResultThatExceedsThePacketIsRecordedAsUnavailable(Databases databases) {
+        storage(databases);
+        databases.execute("SET GLOBAL max_allowed_packet = " + PACKET);
+        try (HikariDataSource limited = databases.newPool(config -> config.setMaximumPoolSize(1))) {
+            JdbcIdempotenceStorage storage =
+                    JdbcIdempotenceStorage.builder(limited).build();
+            Claim claim = Claims.claim(storage, key);
+
+            assertThat(storage.completeProvisionally(claim, new byte[4 * PACKET], Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            assertResult(storage, ClaimResult.noResult());
+            assertThat(storage.complete(claim, new byte[PACKET], Claims.RETENTION))
+                    .isEqualTo(new WriteResult.Done());
+            assertResult(storage, ClaimResult.noResult());
+        } finally {
+            databases.execute("SET GLOBAL max_allowed_packet = DEFAULT");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    @DisplayName("T22: a result that fits is not given up because a connection breaks")
+    void aResultThatFitsIsNotGivenUp(Databases databases) {
+        storage(databases);
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+        Claim claim = Claims.claim(storage, key);
+        byte[] result = new byte[PACKET];
+        spy.failNext(new SQLException("Socket error", "08000"));
+
+        assertThatThrownBy(() -> storage.complete(claim, result, Claims.RETENTION))
+                .isInstanceOf(StorageUnavailableException.class);
+        assertThat(storage.complete(claim, result, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+        assertResult(storage, result);
+    }
+}
