@@ -57,6 +57,8 @@ if state == 'R' then
   return claim('P', fence + 1)
 end
 if own then
+  -- Nothing new, so a full server does not refuse it: see write.lua.
+  redis.pcall('PEXPIRE', key, retention)
   return claim(state, fence)
 end
 

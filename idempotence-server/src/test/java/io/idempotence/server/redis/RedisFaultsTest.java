@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -142,6 +143,30 @@ class RedisFaultsTest {
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Completed.class);
             assertThat(storage.find(lost).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
             assertUnavailable(() -> storage.claim(Claims.request(second)), "OOM");
+        }
+    }
+
+    @Test
+    @DisplayName("T2, T21: a full Redis grants a claim that it has once more, so that it can be given back")
+    void fullRedisGrantsAClaimThatItHas() {
+        StorageKey abandoned = Claims.newKey();
+        try (EmbeddedRedis redis = EmbeddedRedis.start("--maxmemory-policy", "noeviction");
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                Jedis jedis = redis.jedis()) {
+            Claims.claim(storage, abandoned, Claims.SHORT);
+            Awaitility.await().until(() -> storage.find(abandoned).orElseThrow().state() == RecordState.ABANDONED);
+            ClaimRequest first = Claims.request(key);
+            ClaimRequest takeOver = Claims.takeOver(abandoned);
+            storage.claim(first);
+            storage.claim(takeOver);
+            jedis.configSet("maxmemory", "1");
+
+            for (ClaimRequest request : List.of(first, takeOver)) {
+                assertThat(storage.claim(request)).isInstanceOfSatisfying(ClaimResult.Claimed.class, again -> {
+                    assertThat(again.takenOver()).isEqualTo(request == takeOver);
+                    assertThat(storage.release(again.claim(), Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+                });
+            }
         }
     }
 
