@@ -40,7 +40,8 @@ final class BodyBuffer {
         return oversize;
     }
 
-    private int length() {
+    /** How many bytes and characters are held. */
+    int length() {
         return size + chars.length();
     }
 

@@ -42,6 +42,9 @@ final class ResponseBuffer {
     private @Nullable PrintWriter writer;
 
     private boolean committed;
+    /** Whether the handler has written as many bytes as it had declared. A container then sends the response without a flush. */
+    private boolean committedByLength;
+
     private boolean flushed;
     private boolean closed;
     private boolean streaming;
@@ -100,7 +103,11 @@ final class ResponseBuffer {
 
     /** Whether nothing can be added to the response any more. */
     boolean isWhole() {
-        return closed;
+        return closed || (isCommitted() && hasDeclaredLength());
+    }
+
+    private boolean hasDeclaredLength() {
+        return writer == null && declaredLength > 0 && body.length() == declaredLength;
     }
 
     /**
@@ -323,6 +330,7 @@ final class ResponseBuffer {
         public void write(int b) {
             if (takes(1)) {
                 body.write(b);
+                committedByLength |= hasDeclaredLength();
                 passOn(() -> target().getOutputStream().write(b));
             }
         }
@@ -331,6 +339,7 @@ final class ResponseBuffer {
         public void write(byte[] buffer, int offset, int length) {
             if (takes(length)) {
                 body.write(buffer, offset, length);
+                committedByLength |= hasDeclaredLength();
                 passOn(() -> target().getOutputStream().write(buffer, offset, length));
             }
         }
@@ -377,7 +386,7 @@ final class ResponseBuffer {
     // ---- commit
 
     boolean isCommitted() {
-        return committed || target().isCommitted();
+        return committed || committedByLength || target().isCommitted();
     }
 
     void reset(HttpServletResponse container) {

@@ -235,6 +235,25 @@ class OutcomePolicyIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("a response of the length that the handler has declared is given and kept, whatever fails behind it")
+    void aResponseOfItsDeclaredLengthIsKeptWhateverFailsBehindIt(boolean sendsError) {
+        ServletServer server = serve((request, response) -> {
+            response.setContentLength(4);
+            respond(response, 201, "paid");
+            if (sendsError) {
+                response.sendError(500);
+            }
+            throw new IllegalStateException("a filter behind the idempotence filter cannot log");
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(text(first)).isEqualTo("paid");
+        assertSameResponse(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
     @Test
     @DisplayName("a redirect is given and kept, whatever fails behind it")
     void aRedirectIsKeptWhateverFailsBehindIt() {
