@@ -2,9 +2,10 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
 import jakarta.servlet.http.HttpServletRequest;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.ArrayDeque;
+import java.util.Queue;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The dispatches of one request, shared by the thread that dispatches and the threads of asynchronous handlers. As an executor it runs the
@@ -14,7 +15,8 @@ final class Dispatches implements Executor {
     private final ClaimedExecution execution;
 
     // Guarded by this object's lock, which is never held across I/O.
-    private List<Runnable> afterDispatch = List.of();
+    private final Queue<Runnable> listeners = new ArrayDeque<>();
+    private boolean listening;
     private HttpServletRequest container;
     private boolean dispatching;
     private boolean completing;
@@ -40,15 +42,12 @@ final class Dispatches implements Executor {
 
     /** Ends the dispatch. Returns whether the handler completed its asynchronous processing in it. */
     boolean leave() {
-        List<Runnable> tasks;
         boolean complete;
         synchronized (this) {
             dispatching = false;
             complete = completing;
-            tasks = afterDispatch;
-            afterDispatch = List.of();
         }
-        start(tasks);
+        startListeners();
         return complete;
     }
 
@@ -73,20 +72,47 @@ final class Dispatches implements Executor {
     @Override
     public void execute(Runnable task) {
         synchronized (this) {
-            if (dispatching) {
-                List<Runnable> more = new ArrayList<>(afterDispatch);
-                more.add(task);
-                afterDispatch = more;
-                return;
-            }
+            listeners.add(task);
         }
-        start(List.of(task));
+        startListeners();
     }
 
-    private void start(List<Runnable> tasks) {
-        if (!tasks.isEmpty()) {
-            container().getAsyncContext().start(entered(() -> tasks.forEach(Runnable::run)));
+    private void startListeners() {
+        synchronized (this) {
+            if (dispatching || listening || listeners.isEmpty()) {
+                return;
+            }
+            listening = true;
         }
+        try {
+            container().getAsyncContext().start(entered(this::runListeners));
+        } catch (Throwable e) {
+            dropListeners();
+            throw e;
+        }
+    }
+
+    /** Runs the listeners one after another. A container never calls two of one request at the same time, either. */
+    private void runListeners() {
+        try {
+            for (Runnable next = nextListener(); next != null; next = nextListener()) {
+                next.run();
+            }
+        } catch (Throwable e) {
+            dropListeners();
+            throw e;
+        }
+    }
+
+    private synchronized @Nullable Runnable nextListener() {
+        Runnable next = listeners.poll();
+        listening = next != null;
+        return next;
+    }
+
+    private synchronized void dropListeners() {
+        listeners.clear();
+        listening = false;
     }
 
     /** Wraps a task that the container runs on another thread, so that it runs inside the execution. */

@@ -33,6 +33,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.zip.GZIPInputStream;
@@ -268,6 +269,53 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(text(first)).isEqualTo("{\"amount\":5}");
         assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
+    }
+
+    /** Tasks that are started later run meanwhile, so the second listener would run, too, if it could. */
+    @Test
+    void aListenerBeginsWhenTheOneThatSetItHasReturned() {
+        ServletServer server = serve((request, response) -> {
+            AsyncContext async = request.startAsync();
+            ServletInputStream in = request.getInputStream();
+            AtomicBoolean inTime = new AtomicBoolean();
+            in.setReadListener(new ReadListener() {
+                @Override
+                public void onDataAvailable() throws IOException {
+                    in.readAllBytes();
+                }
+
+                @Override
+                public void onAllDataRead() throws IOException {
+                    AtomicBoolean began = new AtomicBoolean();
+                    ServletOutputStream out = async.getResponse().getOutputStream();
+                    out.setWriteListener(new WriteListener() {
+                        @Override
+                        public void onWritePossible() throws IOException {
+                            began.set(true);
+                            out.print(inTime.get());
+                            async.complete();
+                        }
+
+                        @Override
+                        public void onError(Throwable e) {
+                            async.complete();
+                        }
+                    });
+                    for (int i = 0; i < 10; i++) {
+                        CountDownLatch ran = new CountDownLatch(1);
+                        async.start(ran::countDown);
+                        awaitLatch(ran);
+                    }
+                    inTime.set(!began.get());
+                }
+
+                @Override
+                public void onError(Throwable e) {
+                    async.complete();
+                }
+            });
+        });
+        assertThat(text(call(server))).isEqualTo("true");
     }
 
     @Test
