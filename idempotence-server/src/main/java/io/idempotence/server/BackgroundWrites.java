@@ -73,17 +73,24 @@ final class BackgroundWrites implements AutoCloseable {
         this.scheduler = new Scheduler(factory, threads);
     }
 
-    /** Retries a write until it succeeds, finds a damaged record, or {@code giveUpAfter} has passed. */
+    /** Retries a write until it succeeds, finds a damaged record, or {@code giveUpAfter} has passed. Gives it up if it does not fit. */
     void retry(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
+        if (!offer(id, size, giveUpAfter, write, afterwards)) {
+            giveUp(id, "too many writes wait for the storage", null);
+            afterwards.run();
+        }
+    }
+
+    /** Retries a write like {@link #retry}. Does nothing and returns false if it does not fit. */
+    boolean offer(IdempotenceId id, int size, Duration giveUpAfter, Runnable write, Runnable afterwards) {
         long cost = (long) size + BYTES_PER_WRITE;
         if (bytes.addAndGet(cost) > MAX_BYTES) {
             bytes.addAndGet(-cost);
-            giveUp(id, "too many writes wait for the storage", null);
-            afterwards.run();
-            return;
+            return false;
         }
         schedule(new Write(id, cost, nanoTime.getAsLong() + giveUpAfter.toNanos(), write, afterwards), FIRST_DELAY);
         guard.suspect();
+        return true;
     }
 
     private record Write(IdempotenceId id, long cost, long giveUpAt, Runnable write, Runnable afterwards) {}

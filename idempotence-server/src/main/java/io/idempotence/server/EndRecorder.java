@@ -47,7 +47,16 @@ final class EndRecorder {
      *
      * @param abandons whether the record is left abandoned, as it was before the take-over, instead of released
      */
-    private record End(Verdict verdict, byte[] result, boolean provisional, boolean abandons) {}
+    private record End(Verdict verdict, byte[] result, boolean provisional, boolean abandons) {
+        /** How many bytes of its result are recorded. */
+        int size() {
+            return verdict == Verdict.KEEP ? result.length : 0;
+        }
+
+        End withoutResult() {
+            return new End(verdict, StoredResult.unavailable(), provisional, abandons);
+        }
+    }
 
     /** A completion that follows its response. */
     private final class Following implements CompletionQueue.Entry {
@@ -139,13 +148,22 @@ final class EndRecorder {
 
     private void retry(End end) {
         endIsPending = true;
-        parts.writes()
-                .retry(
-                        id,
-                        end.verdict == Verdict.KEEP ? end.result.length : 0,
-                        policy.retention(),
-                        () -> attempt(end, () -> send(end)),
-                        () -> parts.leases().ended(lease));
+        Runnable afterwards = () -> parts.leases().ended(lease);
+        if (!parts.writes().offer(id, end.size(), policy.retention(), () -> attempt(end), afterwards)) {
+            // Given up, it would look abandoned, and might run again.
+            End small = end.withoutResult();
+            parts.events()
+                    .log(
+                            IdempotenceEvent.STORAGE_ERROR,
+                            id,
+                            "too many results wait for the storage; this one is dropped",
+                            null);
+            parts.writes().retry(id, small.size(), policy.retention(), () -> attempt(small), afterwards);
+        }
+    }
+
+    private void attempt(End end) {
+        attempt(end, () -> send(end));
     }
 
     /**

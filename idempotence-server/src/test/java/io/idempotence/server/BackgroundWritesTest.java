@@ -152,7 +152,7 @@ class BackgroundWritesTest {
                 .listener((event, which) -> told.add(event + " " + which.value()))
                 .build();
         try {
-            byte[] large = StoredResult.value(new byte[40 << 20]);
+            byte[] large = StoredResult.value(new byte[WHOLE_ROOM - 1]);
             assertThat(run(idempotence, id).finish(Verdict.KEEP, large)).isEmpty();
             ClaimedExecution second = run(idempotence, tooMany);
             told.clear();

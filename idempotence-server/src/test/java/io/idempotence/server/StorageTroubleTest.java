@@ -2,8 +2,10 @@ package io.idempotence.server;
 
 import static io.idempotence.server.FaultyProvider.ID;
 import static io.idempotence.server.FaultyProvider.KEY;
+import static io.idempotence.server.FaultyProvider.SHORT_LEASE;
 import static io.idempotence.server.FaultyProvider.key;
 import static io.idempotence.server.FaultyProvider.unavailable;
+import static io.idempotence.server.Refusals.refusalOf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -17,6 +19,7 @@ import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.StorageKey;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -114,6 +117,31 @@ class StorageTroubleTest {
         assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
         await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.COMPLETED);
         assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
+    }
+
+    @Test
+    @DisplayName("T22: a completion whose result finds no room to wait for the storage waits without it")
+    void aCompletionThatFindsNoRoomWaitsWithoutItsResult() throws Exception {
+        AtomicBoolean down = new AtomicBoolean(true);
+        storage.before((call, which) -> {
+            if (call == Call.COMPLETE && down.get()) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = provider.idempotence(SHORT_LEASE);
+        IdempotenceId second = IdempotenceId.of("order-2");
+        for (IdempotenceId each : List.of(ID, second)) {
+            idempotence.execute(each, () -> provider.work().repeat((int) BackgroundWrites.MAX_BYTES / 10));
+        }
+        down.set(false);
+
+        for (StorageKey each : List.of(KEY, key("order-2"))) {
+            await().until(() -> memory.find(each).orElseThrow().state() == RecordState.COMPLETED);
+        }
+        assertThat(idempotence.execute(ID, provider::work)).startsWith("run 1run 1");
+        assertThat(refusalOf(() -> idempotence.execute(second, provider::work))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+        assertThat(provider.runs).hasValue(2);
+        assertThat(provider.events).doesNotContain(IdempotenceEvent.UNKNOWN);
     }
 
     @Test
