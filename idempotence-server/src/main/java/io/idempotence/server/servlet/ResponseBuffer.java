@@ -9,6 +9,7 @@ import java.io.Writer;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -29,6 +30,8 @@ final class ResponseBuffer {
     private final Executor afterDispatch;
     private final BooleanSupplier gaveUp;
     private final SessionIds sessionIds = new SessionIds();
+    /** Held while bytes are kept or leave, because a dispatch may end while another thread of the handler writes. */
+    private final ReentrantLock writing = new ReentrantLock();
 
     /** The destination of a handler's bytes when they may leave. */
     interface Outlet {
@@ -183,14 +186,17 @@ final class ResponseBuffer {
 
     /** Lets every byte leave at once from now on. It is also kept, as long as it fits. */
     void stopHolding() {
-        if (!streaming) {
-            streaming = true;
-            headers.leaving(target());
-            try {
+        writing.lock();
+        try {
+            if (!streaming) {
+                streaming = true;
+                headers.leaving(target());
                 body.writeTo(target(), writer != null);
-            } catch (IOException e) {
-                gone(e);
             }
+        } catch (IOException e) {
+            gone(e);
+        } finally {
+            writing.unlock();
         }
     }
 
@@ -277,19 +283,36 @@ final class ResponseBuffer {
         return true;
     }
 
+    /** Keeps what the handler writes, and lets it leave if bytes leave at once. */
+    private void write(int length, Runnable keep, Action leave) {
+        writing.lock();
+        try {
+            if (takes(length)) {
+                keep.run();
+                committedByLength |= hasDeclaredLength();
+                passOn(leave);
+            }
+        } finally {
+            writing.unlock();
+        }
+    }
+
     private interface Action {
         void run() throws IOException;
     }
 
     /** Does the same to the target if bytes leave at once. */
     private void passOn(Action action) {
-        if (streaming && !clientGone) {
-            headers.leaving(target());
-            try {
+        writing.lock();
+        try {
+            if (streaming && !clientGone) {
+                headers.leaving(target());
                 action.run();
-            } catch (IOException e) {
-                gone(e);
             }
+        } catch (IOException e) {
+            gone(e);
+        } finally {
+            writing.unlock();
         }
     }
 
@@ -328,20 +351,16 @@ final class ResponseBuffer {
 
         @Override
         public void write(int b) {
-            if (takes(1)) {
-                body.write(b);
-                committedByLength |= hasDeclaredLength();
-                passOn(() -> target().getOutputStream().write(b));
-            }
+            ResponseBuffer.this.write(
+                    1, () -> body.write(b), () -> target().getOutputStream().write(b));
         }
 
         @Override
         public void write(byte[] buffer, int offset, int length) {
-            if (takes(length)) {
-                body.write(buffer, offset, length);
-                committedByLength |= hasDeclaredLength();
-                passOn(() -> target().getOutputStream().write(buffer, offset, length));
-            }
+            ResponseBuffer.this.write(
+                    length,
+                    () -> body.write(buffer, offset, length),
+                    () -> target().getOutputStream().write(buffer, offset, length));
         }
 
         @Override
@@ -358,18 +377,18 @@ final class ResponseBuffer {
     private final class HeldWriter extends Writer {
         @Override
         public void write(String text, int offset, int length) {
-            if (takes(length)) {
-                body.write(text, offset, length);
-                passOn(() -> target().getWriter().write(text, offset, length));
-            }
+            ResponseBuffer.this.write(
+                    length,
+                    () -> body.write(text, offset, length),
+                    () -> target().getWriter().write(text, offset, length));
         }
 
         @Override
         public void write(char[] buffer, int offset, int length) {
-            if (takes(length)) {
-                body.write(buffer, offset, length);
-                passOn(() -> target().getWriter().write(buffer, offset, length));
-            }
+            ResponseBuffer.this.write(
+                    length,
+                    () -> body.write(buffer, offset, length),
+                    () -> target().getWriter().write(buffer, offset, length));
         }
 
         @Override

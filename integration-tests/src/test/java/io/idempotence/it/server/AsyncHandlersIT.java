@@ -22,6 +22,7 @@ import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -359,6 +360,92 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(text(first)).isEqualTo("paid");
         awaitReplay(server, first);
         assertThat(runs).hasValue(1);
+    }
+
+    /** A response whose first bytes leave only after a later writer has written, or waits. */
+    private static final class SlowAtFirst extends HttpServletResponseWrapper {
+        private final Runnable beforeTheFirst;
+        private boolean begun;
+
+        SlowAtFirst(HttpServletResponse response, Runnable beforeTheFirst) {
+            super(response);
+            this.beforeTheFirst = beforeTheFirst;
+        }
+
+        @Override
+        public ServletOutputStream getOutputStream() throws IOException {
+            ServletOutputStream out = super.getOutputStream();
+            return new ServletOutputStream() {
+                @Override
+                public void write(int b) throws IOException {
+                    write(new byte[] {(byte) b}, 0, 1);
+                }
+
+                @Override
+                public void write(byte[] bytes, int offset, int length) throws IOException {
+                    if (!begun) {
+                        begun = true;
+                        beforeTheFirst.run();
+                    }
+                    out.write(bytes, offset, length);
+                }
+
+                @Override
+                public void flush() throws IOException {
+                    out.flush();
+                }
+
+                @Override
+                public boolean isReady() {
+                    return out.isReady();
+                }
+
+                @Override
+                public void setWriteListener(WriteListener listener) {
+                    out.setWriteListener(listener);
+                }
+            };
+        }
+    }
+
+    @Test
+    @DisplayName("P4: what another thread writes while held bytes begin to leave follows them")
+    void whatIsWrittenWhileHeldBytesLeaveFollowsThem() {
+        CountDownLatch leaving = new CountDownLatch(1);
+        CountDownLatch written = new CountDownLatch(1);
+        AtomicReference<Thread> writing = new AtomicReference<>();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    AsyncContext async = request.getAsyncContext();
+                    ServletOutputStream out = response.getOutputStream();
+                    out.print("first, ");
+                    executor.execute(() -> {
+                        awaitLatch(leaving);
+                        writing.set(Thread.currentThread());
+                        try {
+                            out.print("second");
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
+                        }
+                        written.countDown();
+                        async.complete();
+                    });
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        request.startAsync();
+                        chain.doFilter(request, new SlowAtFirst((HttpServletResponse) response, () -> {
+                            leaving.countDown();
+                            await().until(() -> written.getCount() == 0
+                                    || (writing.get() != null && writing.get().getState() == Thread.State.WAITING));
+                        }));
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("first, second");
+        awaitReplay(server, first);
     }
 
     @Test
