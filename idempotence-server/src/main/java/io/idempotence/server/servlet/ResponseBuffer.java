@@ -51,6 +51,7 @@ final class ResponseBuffer {
     private boolean flushed;
     private boolean closed;
     private boolean streaming;
+    private boolean delivered;
     private boolean incomplete;
     private boolean encodingIsOfOthers;
     private boolean clientGone;
@@ -139,9 +140,18 @@ final class ResponseBuffer {
 
     /** Delivers what was held. A client that has disconnected is not a failure of the handler. */
     void deliver() {
-        if (streaming) {
-            return;
+        writing.lock();
+        try {
+            if (!streaming) {
+                delivered = true;
+                deliverHeld();
+            }
+        } finally {
+            writing.unlock();
         }
+    }
+
+    private void deliverHeld() {
         try {
             if (deferred instanceof DeferredResponse.Failure) {
                 deferred.applyTo(target());
@@ -188,7 +198,7 @@ final class ResponseBuffer {
     void stopHolding() {
         writing.lock();
         try {
-            if (!streaming) {
+            if (!streaming && !delivered) {
                 streaming = true;
                 headers.leaving(target());
                 body.writeTo(target(), writer != null);

@@ -21,6 +21,7 @@ import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.ByteArrayInputStream;
@@ -362,7 +363,7 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    /** A response whose first bytes leave only after a later writer has written, or waits. */
+    /** A response whose first bytes leave only after something else was done. */
     private static final class SlowAtFirst extends HttpServletResponseWrapper {
         private final Runnable beforeTheFirst;
         private boolean begun;
@@ -445,6 +446,42 @@ class AsyncHandlersIT extends FilterTestBase {
                 });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("first, second");
+        awaitReplay(server, first);
+    }
+
+    @Test
+    @DisplayName("P4: a response that is delivered while its dispatch ends leaves once")
+    void aResponseThatIsDeliveredWhileItsDispatchEndsLeavesOnce() {
+        CountDownLatch dispatchEnds = new CountDownLatch(1);
+        CountDownLatch delivered = new CountDownLatch(1);
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    AsyncContext async = request.getAsyncContext();
+                    respond(response, 201, "paid");
+                    executor.execute(() -> {
+                        awaitLatch(dispatchEnds);
+                        async.complete();
+                    });
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        request.startAsync();
+                        HttpServletRequest asked = new HttpServletRequestWrapper((HttpServletRequest) request) {
+                            @Override
+                            public boolean isAsyncStarted() {
+                                boolean started = super.isAsyncStarted();
+                                dispatchEnds.countDown();
+                                awaitLatch(delivered);
+                                return started;
+                            }
+                        };
+                        chain.doFilter(asked, new SlowAtFirst((HttpServletResponse) response, delivered::countDown));
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("paid");
         awaitReplay(server, first);
     }
 
