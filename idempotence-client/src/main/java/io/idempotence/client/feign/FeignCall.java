@@ -39,6 +39,9 @@ final class FeignCall {
     private final LogicalCall logical;
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
+    /** The template of the first request that an encoder wrote a body to; null before that. */
+    private volatile @Nullable RequestTemplate encoded;
+
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
     /** The content type of the first request that left; null before that. */
     private volatile @Nullable List<String> contentType;
@@ -110,6 +113,37 @@ final class FeignCall {
     @Nullable
     Request lastRequest() {
         return lastRequest;
+    }
+
+    /**
+     * Writes the body of a request, before the interceptors see it. It is that of the first one: an encoder may write another body each
+     * time, and may be unable to read its object again.
+     *
+     * @param encoder writes to {@code template}
+     */
+    void encode(RequestTemplate template, Runnable encoder) {
+        RequestTemplate before = encoded;
+        if (before != null && carriesId() && before.url().equals(template.url())) {
+            copyEncoded(before, template);
+            return;
+        }
+        encoder.run();
+        if (template.body() != null) {
+            encoded = template;
+        }
+    }
+
+    private static void copyEncoded(RequestTemplate from, RequestTemplate to) {
+        Map<String, Collection<String>> declared = to.headers();
+        Map<String, Collection<String>> written = from.headers();
+        declared.keySet().stream().filter(name -> !written.containsKey(name)).forEach(to::removeHeader);
+        written.forEach((name, lines) -> {
+            if (!lines.equals(declared.get(name))) {
+                to.removeHeader(name);
+                to.header(name, lines);
+            }
+        });
+        to.body(from.body(), from.requestCharset());
     }
 
     /** Writes the ID on a request of this call, and makes it equal to the first request where that matters. */

@@ -6,6 +6,7 @@ import feign.Client;
 import feign.Contract;
 import feign.InvocationHandlerFactory;
 import feign.Retryer;
+import feign.codec.Encoder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,11 @@ public final class IdempotenceCapability implements Capability {
     @Override
     public Contract enrich(Contract contract) {
         return type -> installation.feign().learn(contract.parseAndValidateMetadata(type));
+    }
+
+    @Override
+    public Encoder enrich(Encoder encoder) {
+        return new EncoderOfOneBody(encoder, installation.calls());
     }
 
     @Override

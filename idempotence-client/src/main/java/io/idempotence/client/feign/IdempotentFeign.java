@@ -21,9 +21,9 @@ import java.util.Optional;
  *
  * <p><b>Set-up:</b> call {@code install} once. Call it after {@code requestInterceptors(...)}, which drops earlier interceptors, and
  * after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}. Interceptors added before see
- * no ID. Interceptors added after see the ID and must not change it. {@code ReactorFeign}, {@code RxJavaFeign} and {@code HystrixFeign}
- * are not supported. Neither are {@code suspend} functions of Kotlin: building a client with one throws an {@link
- * IllegalArgumentException}.
+ * no ID. Interceptors added after see the ID and must not change it. The encoder runs once for each call with an ID, and every attempt
+ * sends what it wrote. {@code ReactorFeign}, {@code RxJavaFeign} and {@code HystrixFeign} are not supported. Neither are {@code suspend}
+ * functions of Kotlin: building a client with one throws an {@link IllegalArgumentException}.
  *
  * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}), methods and interfaces with {@link
  * io.idempotence.Idempotent}, and unsafe calls whose caller passes an {@code Idempotency-Key} header. GET, HEAD, OPTIONS and TRACE never

@@ -7,6 +7,8 @@ import feign.Feign;
 import feign.InvocationHandlerFactory.MethodHandler;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
+import feign.codec.EncodeException;
+import feign.codec.Encoder;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
@@ -17,6 +19,7 @@ import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +30,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -140,6 +144,64 @@ class OneCallOneIdTest extends FeignTestBase {
         } finally {
             threads.shutdownNow();
         }
+    }
+
+    /** An interceptor that was added before sees the body that is sent, and not another one that the encoder would write. */
+    @Test
+    void interceptorBeforeOursSignsTheBodyThatEachAttemptSends() {
+        server.respond(Reply.status(503));
+        Orders orders = orders(
+                fast().build(),
+                b -> b.encoder(multipartWithARandomBoundary())
+                        .requestInterceptor(t -> t.header("X-Signed", new String(t.body(), StandardCharsets.UTF_8))));
+        orders.create("x");
+        assertThat(server.requests()).hasSize(2);
+        assertThat(server.requests()).allSatisfy(request -> {
+            assertThat(request.header("X-Signed")).containsExactly(request.body());
+            String boundary = request.header("X-Boundary").get(0);
+            assertThat(request.body()).isEqualTo(boundary + "x");
+            assertThat(request.header("Content-Type")).containsExactly("multipart/form-data; boundary=" + boundary);
+        });
+        assertThat(server.requests().stream().map(Received::body).distinct()).hasSize(1);
+    }
+
+    private static Encoder multipartWithARandomBoundary() {
+        return (object, type, template) -> {
+            String boundary = UUID.randomUUID().toString();
+            template.header("Content-Type", "multipart/form-data; boundary=" + boundary);
+            template.header("X-Boundary", boundary);
+            template.body(boundary + object);
+        };
+    }
+
+    @Test
+    void bodyThatCanBeReadOnceIsSentByEachAttempt() {
+        server.respond(Reply.status(503), Reply.refusal("in-progress", 409));
+        AtomicBoolean read = new AtomicBoolean();
+        Orders orders = orders(
+                fast().build(),
+                b -> b.encoder((object, type, template) -> {
+                    if (!read.compareAndSet(false, true)) {
+                        throw new EncodeException("the stream has been read");
+                    }
+                    template.body("once");
+                }));
+        assertThat(orders.create("x")).isEqualTo("ok");
+        assertThat(server.requests().stream().map(Received::body)).containsExactly("once", "once", "once");
+    }
+
+    /** What it writes to the URL is not copied. */
+    @Test
+    void encoderThatWritesToTheUrlRunsForEachAttempt() {
+        server.respond(Reply.status(503));
+        Orders orders = orders(
+                fast().build(),
+                b -> b.encoder((object, type, template) -> {
+                    template.uri("/orders/2");
+                    template.body(String.valueOf(object));
+                }));
+        orders.create("x");
+        assertThat(server.requests().stream().map(Received::path)).containsExactly("/orders/2", "/orders/2");
     }
 
     /** A caller that mirrors a call to a second service passes the same arguments on; the second service has a call of its own. */
