@@ -74,8 +74,9 @@ import java.util.Optional;
  * <p><b>Calls that return a future</b> follow the same rules, without a waiting thread. The {@code MethodInfoResolver} of {@code
  * AsyncFeign} decides which methods do. Every failure is in the future. The first attempt begins in the caller's thread, later ones in
  * {@link IdempotenceClientConfig#executor()}. Cancelling the future, or completing it otherwise, cancels the request in flight, and none
- * follows. The listener then gets {@code UNKNOWN}, because the operation may have been executed. If an asynchronous HTTP client has not
- * ended its future 250 ms after the deadline, that future is cancelled, and the call ends as if the request had timed out.
+ * follows. The listener then gets {@code UNKNOWN} if a request was in flight or an earlier one left the call in doubt, because the
+ * operation may have been executed, and else {@code FAILED}. If an asynchronous HTTP client has not ended its future 250 ms after the
+ * deadline, that future is cancelled, and the call ends as if the request had timed out.
  *
  * <p><b>Responses that may have been cut:</b> {@code HttpURLConnection}, under Feign's default client, does not report that a response
  * ended early. So these leave the outcome of an attempt open, and the next attempt asks for it: a status outside 200 to 599; an empty

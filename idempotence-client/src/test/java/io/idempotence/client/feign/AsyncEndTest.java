@@ -1,5 +1,6 @@
 package io.idempotence.client.feign;
 
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static io.idempotence.client.feign.AsyncCalls.failure;
 import static io.idempotence.client.feign.AsyncCalls.get;
@@ -11,9 +12,13 @@ import feign.Client;
 import feign.FeignException;
 import feign.Request;
 import feign.Response;
+import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.AsyncCalls.Wire;
 import io.idempotence.client.feign.TestServer.Reply;
+import io.idempotence.client.internal.scope.CallScope;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -27,6 +32,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** How calls end that return a future: cancelled, given up by their caller, or past their deadline. */
 class AsyncEndTest extends FeignTestBase {
@@ -85,6 +92,37 @@ class AsyncEndTest extends FeignTestBase {
         } finally {
             oneThread.shutdownNow();
         }
+    }
+
+    /** No request is out, so the call is only in doubt if an earlier one left it so. */
+    @ParameterizedTest
+    @CsvSource({"503, FAILED", "504, UNKNOWN"})
+    void cancellingDuringAWaitLeavesTheDoubtOfTheRequestsBefore(int status, IdempotenceClientEvent.Result result)
+            throws Exception {
+        server.respond(Reply.status(status));
+        CountDownLatch waits = new CountDownLatch(1);
+        AsyncOrders orders =
+                async.orders(fast().executor(attempt -> waits.countDown()).build(), b -> b);
+        CompletableFuture<String> response = orders.create("x");
+        waits.await();
+        response.cancel(true);
+        assertEnd(result, 1);
+    }
+
+    @Test
+    void callThatIsCancelledBeforeItReachedAnybodyLeavesNoDoubtInItsScope() throws Exception {
+        CountDownLatch waits = new CountDownLatch(1);
+        AsyncOrders orders = async.orders(
+                fast().executor(attempt -> waits.countDown()).build(),
+                b -> b.requestInterceptor(template -> template.target(nobody())));
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            CompletableFuture<String> response = orders.create("x");
+            waits.await();
+            response.cancel(true);
+            assertThat(CallScope.current().isInDoubt()).isFalse();
+            return response;
+        });
+        assertEnd(FAILED, 1);
     }
 
     @Test

@@ -29,6 +29,7 @@ final class AsyncCallLoop {
     private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
     private final AtomicBoolean over = new AtomicBoolean();
     private volatile @Nullable CompletableFuture<?> running;
+    private volatile boolean waiting;
 
     AsyncCallLoop(
             LogicalCall call, CallStateMachine steps, ClientAdapter adapter, Executor executor, CallThreads threads) {
@@ -44,7 +45,7 @@ final class AsyncCallLoop {
         // A caller that completes the result first, by cancelling or by a timeout, wants no more attempts.
         result.whenComplete((value, thrown) -> {
             if (over.compareAndSet(false, true)) {
-                steps.abandon();
+                steps.abandon(waiting);
                 call.exit();
                 abort();
             }
@@ -68,6 +69,7 @@ final class AsyncCallLoop {
     }
 
     private void sendAfter(long millis) {
+        waiting = true;
         CompletableFuture<@Nullable Object> turn = new CompletableFuture<>();
         whenEnded(turn, (lost, thrown) -> {
             if (over.get()) {
@@ -96,6 +98,8 @@ final class AsyncCallLoop {
     }
 
     private void send() {
+        // First, so that a caller who gives up meanwhile does not take the request for one that is never sent.
+        waiting = false;
         if (over.get()) {
             return;
         }

@@ -106,9 +106,13 @@ final class CallStateMachine {
         return next;
     }
 
-    /** Ends a call whose caller no longer waits: nothing more is sent, and only the listener is notified. */
-    void abandon() {
-        boolean mayHaveBeen = call.requests() > 0 || call.isInDoubt();
+    /**
+     * Ends a call whose caller no longer waits: nothing more is sent, and only the listener is notified.
+     *
+     * @param betweenRequests whether every request has ended, so that the call is in doubt only if one of them left it so
+     */
+    void abandon(boolean betweenRequests) {
+        boolean mayHaveBeen = (!betweenRequests && call.requests() > 0) || call.isInDoubt();
         call.ended(call.id() != null && mayHaveBeen ? Result.UNKNOWN : Result.FAILED, new CancellationException());
     }
 
