@@ -63,8 +63,9 @@ final class IdempotenceInterceptor implements Interceptor {
         }
     }
 
-    private static Request withoutKey(Request request) {
+    private Request withoutKey(Request request) {
         return request.header(IDEMPOTENCY_KEY) == null
+                        || !operations.of(request).config().enabled()
                 ? request
                 : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
     }

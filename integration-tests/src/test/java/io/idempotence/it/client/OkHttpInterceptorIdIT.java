@@ -81,6 +81,20 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {"GET", "POST"})
+    void callOfAClientThatIsNotEnabledIsSentAsItIs(String method) throws IOException {
+        OkHttpClient client = installed(fast().client("orders", orders -> orders.enabled(false)));
+        requestsGet(status(503));
+        assertThat(status(
+                        client,
+                        order().method(method, method.equals("GET") ? null : BODY)
+                                .header("idempotency-key", "not {an} ID")))
+                .isEqualTo(503);
+        assertThat(ids()).containsExactly("not {an} ID");
+        assertThat(attempts()).containsExactly("");
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})
     void safeCallCarriesNoneAndIsLeftToOkHttp(String method) throws IOException {
         requestsGet(status(503));
