@@ -4,10 +4,12 @@ import feign.AsyncClient;
 import feign.Client;
 import feign.Request.Options;
 import io.idempotence.client.internal.http.Departure;
+import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.io.IOException;
+import java.util.LinkedHashMap;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -74,13 +76,7 @@ final class EndableOkHttp {
                     return listeners.create(call);
                 });
         endable.interceptors().add(0, this::intercept);
-        endable.networkInterceptors().add(0, chain -> {
-            Watched watched = requests.get(chain.call().request());
-            if (watched != null) {
-                watched.departure.left();
-            }
-            return chain.proceed(chain.request());
-        });
+        endable.networkInterceptors().add(0, this::exchange);
         return endable.build();
     }
 
@@ -111,6 +107,26 @@ final class EndableOkHttp {
                                 : request.newBuilder()
                                         .method(request.method(), new ReportingBody(body, watched.departure))
                                         .build()));
+    }
+
+    /** Makes an exchange over an established connection. OkHttp and interceptors may make several, and return a response of their own. */
+    private Response exchange(Chain chain) throws IOException {
+        Watched watched = requests.get(chain.call().request());
+        if (watched == null) {
+            return chain.proceed(chain.request());
+        }
+        watched.departure.left();
+        Observation seen = watched.departure.exchanges();
+        seen.started();
+        try {
+            Response response = chain.proceed(chain.request());
+            seen.responded(
+                    response.code(), new LinkedHashMap<>(response.headers().toMultimap()));
+            return response;
+        } catch (IOException e) {
+            seen.failed(e);
+            throw e;
+        }
     }
 
     /**

@@ -87,8 +87,8 @@ import java.util.Optional;
  * was executed, an error status or a refused connection of the second ends the call with the usual Feign exception. Switch such retries
  * off. OkHttp retries when a kept connection breaks, after a 408, and after {@code Retry-After: 0}: call {@link
  * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, or at least build it with {@code
- * retryOnConnectionFailure(false)}. Feign's default client repeats requests without a body. A failure of these leaves doubt, but an error
- * status of the second request looks like one of the first.
+ * retryOnConnectionFailure(false)}. A first request of OkHttp that may have been executed leaves doubt. Feign's default client repeats
+ * requests without a body. A failure of these leaves doubt, but an error status of the second request looks like one of the first.
  *
  * <p><b>Redirects</b> of calls with an ID are followed if the client's options allow it, but never to another origin (scheme, host or
  * port). That redirect is the response, and a warning is logged once per client. Within the origin, 307 and 308 repeat the request with

@@ -99,6 +99,9 @@ final class ObservedRequest {
             if (httpClient.isJava11()) {
                 watched.exit(response::close);
             }
+            if (watched.departure().leavesDoubt()) {
+                seen.mayHaveBeenSentBefore();
+            }
             whole = ObservedBody.whole(response, request, seen, watched, httpClient);
         }
         seen.responded(response.status(), response.headers());

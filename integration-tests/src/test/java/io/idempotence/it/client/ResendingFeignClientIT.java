@@ -24,6 +24,8 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
 import java.io.IOException;
 import java.net.Proxy;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -43,11 +45,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * HTTP clients that by themselves send a request more than once and report the last failure only. The first request is executed and its
- * response lost, and the second one is refused a connection. Such a call is in doubt. A call whose first request is refused a connection is
- * not.
+ * HTTP clients that by themselves send a request more than once, and report the last failure or response only. The first request is
+ * executed and its response lost, and the second one is refused a connection or ends with an error. Such a call is in doubt. A call whose
+ * first request is refused a connection is not.
  */
 class ResendingFeignClientIT {
     /** With a body and without one. */
@@ -227,6 +230,88 @@ class ResendingFeignClientIT {
             assertThat(endAfterALostResponse(AsyncFeign.builder().client(okHttpWith(inside)), call))
                     .isInstanceOf(OutcomeUnknown.class);
         }
+    }
+
+    /** How the second of two calls ends, which is executed, and sent again because its kept connection breaks. */
+    private static Throwable endAfterABrokenConnection(BaseBuilder<?, ?> builder, String next) {
+        AtomicInteger executed = new AtomicInteger();
+        try (RawServer server = RawServer.start((request, socket) -> {
+            if (executed.get() > 0) {
+                write(socket, next);
+                return;
+            }
+            write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            RawServer.read(socket.getInputStream());
+            executed.incrementAndGet();
+        })) {
+            Orders orders = orders(builder, server.url());
+            assertThat(orders.create("x")).isEqualTo("ok");
+            Throwable end = catchThrowable(() -> orders.create("x"));
+            assertThat(executed).hasValue(1);
+            return end;
+        }
+    }
+
+    private static void write(Socket socket, String response) throws IOException {
+        socket.getOutputStream().write(response.getBytes(StandardCharsets.ISO_8859_1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"401 Unauthorized", "503 Service Unavailable"})
+    void executedCallThatOkHttpSendsAgainByItselfIsNotReportedAsFailed(String next) {
+        String response = "HTTP/1.1 " + next + "\r\nContent-Length: 0\r\n\r\n";
+        assertThat(endAfterABrokenConnection(Feign.builder().client(new feign.okhttp.OkHttpClient()), response))
+                .isInstanceOf(OutcomeUnknown.class);
+        assertThat(endAfterABrokenConnection(AsyncFeign.builder().client(new feign.okhttp.OkHttpClient()), response))
+                .isInstanceOf(OutcomeUnknown.class);
+    }
+
+    private static feign.okhttp.OkHttpClient okHttpWith(okhttp3.Interceptor interceptor) {
+        return new feign.okhttp.OkHttpClient(
+                new okhttp3.OkHttpClient.Builder().addInterceptor(interceptor).build());
+    }
+
+    private static okhttp3.Response noNetwork(okhttp3.Request request) {
+        return new okhttp3.Response.Builder()
+                .request(request)
+                .protocol(okhttp3.Protocol.HTTP_1_1)
+                .code(503)
+                .message("no network")
+                .body(okhttp3.ResponseBody.create("", null))
+                .build();
+    }
+
+    @Test
+    void executedCallForWhichAnInterceptorOfOkHttpRespondsIsNotReportedAsFailed() {
+        feign.okhttp.OkHttpClient responding = okHttpWith(chain -> {
+            try {
+                return chain.proceed(chain.request());
+            } catch (IOException e) {
+                return noNetwork(chain.request());
+            }
+        });
+        for (Function<Orders, Object> call : CALLS) {
+            assertThat(endAfterALostResponse(Feign.builder().client(responding), call))
+                    .isInstanceOf(OutcomeUnknown.class);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void callWhoseGatewayErrorAnInterceptorOfOkHttpHidesIsNotReportedAsFailed(boolean sendsAgain) {
+        feign.okhttp.OkHttpClient hiding = okHttpWith(chain -> {
+            chain.proceed(chain.request()).close();
+            return sendsAgain ? chain.proceed(chain.request()) : noNetwork(chain.request());
+        });
+        AtomicInteger requests = new AtomicInteger();
+        try (RawServer server = RawServer.start((request, socket) -> write(
+                socket,
+                "HTTP/1.1 " + (requests.incrementAndGet() == 1 ? 504 : 503) + " no\r\nContent-Length: 0\r\n"
+                        + "Connection: close\r\n\r\n"))) {
+            Orders orders = orders(Feign.builder().client(hiding), server.url());
+            assertThat(catchThrowable(() -> orders.create("x"))).isInstanceOf(OutcomeUnknown.class);
+        }
+        assertThat(requests).hasValue(sendsAgain ? 2 : 1);
     }
 
     @Test

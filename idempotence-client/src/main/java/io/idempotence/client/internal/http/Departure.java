@@ -2,6 +2,7 @@ package io.idempotence.client.internal.http;
 
 /** The evidence whether a request left this process. All calls that an HTTP client makes of the request, such as a clone, share it. */
 public final class Departure {
+    private final Observation exchanges = new Observation();
     private volatile boolean observed;
     private volatile boolean mayBeMissed;
     private volatile boolean left;
@@ -29,5 +30,15 @@ public final class Departure {
     /** Whether it certainly has not left. False as well if the HTTP client does not report it, or not always. */
     public boolean hasStayed() {
         return observed && !mayBeMissed && !left;
+    }
+
+    /** The exchanges that the HTTP client makes of the request, one after the other, if it reports them. */
+    public Observation exchanges() {
+        return exchanges;
+    }
+
+    /** Whether an exchange may have executed the request without its response being the one that the HTTP client returns. */
+    public boolean leavesDoubt() {
+        return exchanges.hasEarlierDoubt() || exchanges.failure() != null || exchanges.isGatewayError();
     }
 }
