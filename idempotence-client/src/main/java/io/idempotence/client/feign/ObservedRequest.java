@@ -105,6 +105,9 @@ final class ObservedRequest {
             whole = ObservedBody.whole(response, request, seen, watched, httpClient);
         }
         seen.responded(response.status(), response.headers());
+        if (departure().hasStayed()) {
+            seen.respondedHere();
+        }
         return whole;
     }
 

@@ -57,6 +57,9 @@ final class OkHttpAttempt {
         try {
             Response response = whole(chain.proceed(request));
             responded(response);
+            if (neverLeft()) {
+                seen.respondedHere();
+            }
             return response;
         } catch (NotSendableException e) {
             throw e;

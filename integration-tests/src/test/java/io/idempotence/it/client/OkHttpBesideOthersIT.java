@@ -1,17 +1,23 @@
 package io.idempotence.it.client;
 
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import feign.FeignException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
+import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import java.io.IOException;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import okhttp3.CacheControl;
 import okhttp3.Call;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
@@ -71,6 +77,30 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
 
     private static Request.Builder withLine(Request.Builder request, String line) {
         return line.isEmpty() ? request : request.header("Idempotency-Key", line);
+    }
+
+    /** As interceptors for times without a network do. OkHttp responds 504 by itself, and an earlier call stays as unknown as it was. */
+    @Test
+    void requestForTheCacheOnlyIsNotSentAndLeavesNoDoubt() throws IOException {
+        Request.Builder cached = order().cacheControl(CacheControl.FORCE_CACHE);
+        assertThat(status(installed(), cached)).isEqualTo(504);
+        assertEnd(FAILED, 3);
+        for (IdempotenceClientConfigBuilder config : List.of(fast(), fast().statuses(503))) {
+            assertThatThrownBy(() -> IdempotenceScope.resume(JOB, Instant.now(), () -> send(installed(config), cached)))
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class);
+        }
+        assertThat(received()).isEmpty();
+    }
+
+    @Test
+    void requestOfFeignForTheCacheOnlyIsNotSentAndLeavesNoDoubt() {
+        Orders orders = feignOver(built(plain().addInterceptor(chain -> chain.proceed(chain.request()
+                .newBuilder()
+                .cacheControl(CacheControl.FORCE_CACHE)
+                .build()))));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.GatewayTimeout.class);
+        assertEnd(FAILED, 3);
+        assertThat(received()).isEmpty();
     }
 
     @Test

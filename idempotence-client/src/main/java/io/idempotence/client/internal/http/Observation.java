@@ -64,6 +64,11 @@ public final class Observation {
         failed(e);
     }
 
+    /** Records that code on this side made the response, with the certainty that no byte of the request was sent. */
+    public void respondedHere() {
+        unsent = true;
+    }
+
     /** Records that the bytes of the request's body were read, so that they may have been sent. */
     public void bodyTaken() {
         bodyTaken = true;
@@ -115,6 +120,11 @@ public final class Observation {
     public boolean isNotSent() {
         IOException e = failure;
         return e != null && (unsent || IoFailures.certainlyNotSent(e));
+    }
+
+    /** Whether {@link #respondedHere} was called. */
+    public boolean isRespondedHere() {
+        return unsent && failure == null;
     }
 
     /** Whether {@link #bodyTaken} was called. */
@@ -177,7 +187,11 @@ public final class Observation {
      * meaning, such as 502, 504 and non-standard ones.
      */
     public boolean isGatewayError() {
-        return status >= 500 && !NOT_OF_A_GATEWAY.contains(status) && !isReplayed() && !namesRefusal();
+        return status >= 500
+                && !NOT_OF_A_GATEWAY.contains(status)
+                && !isRespondedHere()
+                && !isReplayed()
+                && !namesRefusal();
     }
 
     /** The refusal, if the response is an error with a code that this version defines. */
