@@ -136,11 +136,16 @@ final class ConfigLoader {
             String name = variable.getKey();
             if (name.startsWith(ENVIRONMENT_PREFIX)) {
                 variable(name, variable.getValue(), "environment variable");
-            } else if ((name + "_").regionMatches(true, 0, ENVIRONMENT_PREFIX, 0, ENVIRONMENT_PREFIX.length())) {
+            } else if (inOurSpelling(name).startsWith(ENVIRONMENT_PREFIX)) {
                 throw new IdempotenceConfigException(
                         name, "environment variable", "unknown; settings begin with " + ENVIRONMENT_PREFIX);
             }
         }
+    }
+
+    /** A variable with the separators and the case that it should have. Containers also have variables with dots and hyphens. */
+    private static String inOurSpelling(String variable) {
+        return variable.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_') + "_";
     }
 
     private void variable(String spelling, String text, String source) {

@@ -395,7 +395,14 @@ class IdempotenceClientConfigTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"IDEMPOTENCE_CLIENT_COLOUR", "IDEMPOTENCE_CLIENT", "idempotence_client_deadline"})
+    @ValueSource(
+            strings = {
+                "IDEMPOTENCE_CLIENT_COLOUR",
+                "IDEMPOTENCE_CLIENT",
+                "idempotence_client_deadline",
+                "idempotence.client.deadline",
+                "IDEMPOTENCE-CLIENT-DEADLINE"
+            })
     void unknownVariableUnderTheClientsPrefixIsRefusedWithTheFix(String variable) {
         assertThatThrownBy(() -> load("", Map.of(), Map.of(variable, "3s")))
                 .isInstanceOf(IdempotenceConfigException.class)
