@@ -9,6 +9,7 @@ import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -38,6 +39,7 @@ final class ObservedRequest {
     /**
      * @param waiting the thread that waits for the response; null if none does
      * @throws IllegalStateException if the request does not carry its call's ID
+     * @throws SocketTimeoutException if the deadline is over, for example because an interceptor took too long: nothing is sent
      */
     ObservedRequest(
             Installation installation,
@@ -45,13 +47,20 @@ final class ObservedRequest {
             Request request,
             Request.Options given,
             HttpClients httpClient,
-            @Nullable Thread waiting) {
+            @Nullable Thread waiting)
+            throws SocketTimeoutException {
         this.installation = installation;
         this.attempt = attempt;
         this.call = attempt.call();
         this.seen = attempt.seen();
         this.httpClient = httpClient;
         this.given = given;
+        if (call.carriesId() && call.logical().deadline().isOver()) {
+            SocketTimeoutException late =
+                    new SocketTimeoutException("the deadline of the call was over before its request could be sent");
+            seen.notSent(late);
+            throw late;
+        }
         call.check(request, attempt.prepared() != null);
         this.request = request;
         this.options = given;

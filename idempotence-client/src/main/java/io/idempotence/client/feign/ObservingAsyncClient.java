@@ -4,6 +4,7 @@ import feign.AsyncClient;
 import feign.Request;
 import feign.Response;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -43,7 +44,15 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         CompletableFuture<Response> result = new CompletableFuture<>();
         attempt.sent(result);
         AsyncClient<C> sending = attempt.call().carriesId() ? endable : withOuterAttempt;
-        send(new ObservedRequest(installation, attempt, request, options, httpClient, null), sending, context, result);
+        try {
+            send(
+                    new ObservedRequest(installation, attempt, request, options, httpClient, null),
+                    sending,
+                    context,
+                    result);
+        } catch (SocketTimeoutException late) {
+            result.completeExceptionally(late);
+        }
         return result;
     }
 

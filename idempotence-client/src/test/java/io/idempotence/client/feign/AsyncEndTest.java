@@ -155,7 +155,8 @@ class AsyncEndTest extends FeignTestBase {
     @Test
     void deadlineIsNotThatOfACallWithoutAnId() throws Exception {
         Wire wire = new Wire();
-        AsyncOrders orders = async.orders(fast().deadline(Duration.ofMillis(1)).build(), b -> b.client(wire));
+        AsyncOrders orders =
+                async.orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
         CompletableFuture<String> list = orders.list();
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(list).isNotDone();

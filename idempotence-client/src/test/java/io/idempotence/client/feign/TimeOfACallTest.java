@@ -1,6 +1,7 @@
 package io.idempotence.client.feign;
 
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.feign.AsyncCalls.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
@@ -9,8 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import feign.Client;
 import feign.FeignException;
 import feign.Response;
+import feign.RetryableException;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;
@@ -18,14 +21,20 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The deadline of a call, and the time that it leaves for attempts, for waits, and for the server. */
 class TimeOfACallTest extends FeignTestBase {
     private final Client sockets = new Client.Default(null, null);
+
+    @RegisterExtension
+    private final AsyncCalls async = new AsyncCalls(this);
 
     /** As a decoder does with what it has no use for. */
     @Test
@@ -114,18 +123,52 @@ class TimeOfACallTest extends FeignTestBase {
         RetryRegistry registry = RetryRegistry.ofDefaults();
         RetryConfig soon =
                 RetryConfig.custom().waitDuration(Duration.ofMillis(1)).build();
-        registry.retry("orders", soon).getEventPublisher().onRetry(event -> {
-            try {
-                new CountDownLatch(1).await(deadline.toMillis(), TimeUnit.MILLISECONDS);
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        });
+        registry.retry("orders", soon).getEventPublisher().onRetry(event -> await(deadline));
         server.respond(Reply.status(503));
         Orders orders = orders(fast().retryRegistry(registry).deadline(deadline).build());
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertThat(server.requests()).hasSize(1);
         assertEnd(FAILED, 1, 1);
+    }
+
+    /** As an interceptor does whose token does not come. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void requestThatIsReadyAfterTheDeadlineIsNotSent(int slowAttempt) {
+        Duration deadline = Duration.ofSeconds(1);
+        server.respond(Reply.status(503));
+        AtomicInteger made = new AtomicInteger();
+        Orders orders = orders(
+                fast().deadline(deadline).build(),
+                builder -> builder.requestInterceptor(template -> {
+                    if (made.incrementAndGet() == slowAttempt) {
+                        await(deadline);
+                    }
+                }));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(RetryableException.class)
+                .hasMessageContaining("deadline");
+        assertThat(server.requests()).hasSize(slowAttempt - 1);
+        assertEnd(FAILED, slowAttempt, slowAttempt - 1);
+        assertThat(attempts.get(slowAttempt - 1).outcome()).isEqualTo(AttemptOutcome.NOT_SENT);
+    }
+
+    @Test
+    void requestThatReturnsAFutureAndIsReadyAfterTheDeadlineIsNotSent() {
+        Duration deadline = Duration.ofSeconds(1);
+        AsyncOrders orders = async.orders(
+                fast().deadline(deadline).build(), builder -> builder.requestInterceptor(template -> await(deadline)));
+        assertThat(failure(orders.create("x"))).isInstanceOf(RetryableException.class);
+        assertThat(server.requests()).isEmpty();
+        assertEnd(FAILED, 1, 0);
+    }
+
+    private static void await(Duration time) {
+        try {
+            new CountDownLatch(1).await(time.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test
