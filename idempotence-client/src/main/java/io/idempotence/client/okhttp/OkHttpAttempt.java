@@ -56,6 +56,10 @@ final class OkHttpAttempt {
         asked = request;
         try {
             Response response = whole(chain.proceed(request));
+            if (seen.isGatewayError()) {
+                // An interceptor may have replaced the response.
+                seen.mayHaveBeenSentBefore();
+            }
             responded(response);
             if (neverLeft()) {
                 seen.respondedHere();

@@ -103,6 +103,17 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
         assertThat(received()).isEmpty();
     }
 
+    /** As interceptors do that turn every trouble into one error. */
+    @Test
+    void gatewayErrorThatAnInterceptorReplacesLeavesItsDoubt() {
+        alwaysGet(status(504));
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain ->
+                        chain.proceed(chain.request()).newBuilder().code(503).build()));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+    }
+
     @Test
     void interceptorThatChangesTheIdFailsAndNothingIsSent() {
         OkHttpClient client = installed(
