@@ -29,8 +29,8 @@ import java.lang.annotation.Target;
 @Target({ElementType.METHOD, ElementType.TYPE})
 public @interface Idempotent {
     /**
-     * True: the operation is idempotent. False: it is not. A client then sends no ID, and its calls behave as without this library. A handler
-     * runs for every request.
+     * True: the operation is idempotent. False: it is not. A client then sends no ID, and its calls behave as without this library, so
+     * Feign's {@code Retryer} may send one again that was executed. A handler runs for every request.
      *
      * @return whether the operation is idempotent; true by default
      */
