@@ -12,6 +12,7 @@ import feign.Client;
 import feign.FeignException;
 import feign.Request;
 import feign.Response;
+import feign.RetryableException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -150,6 +151,27 @@ class AsyncEndTest extends FeignTestBase {
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
+    }
+
+    /** As one does whose token does not come. */
+    @Test
+    void interceptorThatHangsDoesNotKeepARetriedCallFromItsEnd() {
+        server.respond(Reply.status(503));
+        AtomicInteger made = new AtomicInteger();
+        AsyncOrders orders = async.orders(
+                fast().deadline(Duration.ofMillis(500)).executor(async.threads).build(),
+                b -> b.requestInterceptor(template -> {
+                    if (made.incrementAndGet() == 2) {
+                        try {
+                            ended.await();
+                        } catch (InterruptedException e) {
+                            throw new IllegalStateException(e);
+                        }
+                    }
+                }));
+        assertThat(failure(orders.create("x"))).isInstanceOf(RetryableException.class);
+        assertEnd(FAILED, 2, 1);
+        ended.countDown();
     }
 
     @Test

@@ -57,7 +57,7 @@ final class AsyncCallLoop {
     private void go(Step step, boolean first) {
         if (step instanceof Step.Send send) {
             if (first) {
-                send();
+                send(true);
             } else {
                 sendAfter(send.afterMillis());
             }
@@ -76,7 +76,7 @@ final class AsyncCallLoop {
                 return;
             }
             if (lost == null && thrown == null && !steps.isTooLate()) {
-                send();
+                send(false);
             } else {
                 go(steps.stop(), false);
             }
@@ -97,38 +97,54 @@ final class AsyncCallLoop {
         }
     }
 
-    private void send() {
+    private void send(boolean first) {
         // First, so that a caller who gives up meanwhile does not take the request for one that is never sent.
         waiting = false;
         if (over.get()) {
             return;
         }
         Observation seen = new Observation();
+        int attempt = steps.attemptToSend();
+        CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
+        whenEnded(end, (value, thrown) -> {
+            if (over.get()) {
+                adapter.discard(value);
+                return;
+            }
+            go(value instanceof Lost lost ? lost(seen, lost.why) : after(seen, value, thrown), false);
+        });
+        if (first) {
+            // Whether the call carries an ID, and so has a deadline, is decided for this request.
+            send(attempt, seen, end);
+            endInTime(end);
+        } else {
+            // An encoder or interceptor may not return, and nobody would notice.
+            endInTime(end);
+            send(attempt, seen, end);
+        }
+    }
+
+    private void send(int attempt, Observation seen, CompletableFuture<@Nullable Object> end) {
         CompletableFuture<?> response;
         try {
-            response = future(call.send(adapter, steps.attemptToSend(), seen));
+            response = future(call.send(adapter, attempt, seen));
         } catch (Throwable thrown) {
-            go(steps.after(seen, null, thrown), false);
+            end.completeExceptionally(thrown);
             return;
         }
         running = response;
         if (over.get()) {
             abort();
         }
-        CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
         response.whenComplete((value, thrown) -> {
             boolean awaited = thrown == null ? end.complete(value) : end.completeExceptionally(thrown);
             if (!awaited) {
                 adapter.discard(value);
             }
         });
-        whenEnded(end, (value, thrown) -> {
-            if (over.get()) {
-                adapter.discard(value);
-                return;
-            }
-            go(value instanceof Lost lost ? lost(response, seen, lost.why) : after(seen, value, thrown), false);
-        });
+    }
+
+    private void endInTime(CompletableFuture<@Nullable Object> end) {
         try {
             endAfterTheDeadline(end);
         } catch (OutOfMemoryError noThread) {
@@ -147,10 +163,10 @@ final class AsyncCallLoop {
      * The step after a request that did not end by the deadline. It is decided before the request is cancelled, because a cancelled request
      * would look like another failure. Whatever has come of its response so far is not the result.
      */
-    private Step lost(CompletableFuture<?> response, Observation seen, SocketTimeoutException why) {
+    private Step lost(Observation seen, SocketTimeoutException why) {
         seen.bodyFailed(why);
         Step next = steps.after(seen, null, adapter.timedOut(why));
-        response.cancel(true);
+        abort();
         return next;
     }
 
