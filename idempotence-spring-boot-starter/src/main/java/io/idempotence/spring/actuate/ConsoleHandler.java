@@ -85,8 +85,10 @@ final class ConsoleHandler implements HttpRequestHandler {
         return new RecordsView(admin.get());
     }
 
+    /** The path of the page on its server. A DispatcherServlet may have a prefix of its own. */
     private String path(HttpServletRequest request) {
-        return request.getContextPath() + properties.path();
+        String prefix = request.getPathInfo() == null ? "" : request.getServletPath();
+        return request.getContextPath() + prefix + properties.path();
     }
 
     private ConsolePage page(HttpServletRequest request, String title) {

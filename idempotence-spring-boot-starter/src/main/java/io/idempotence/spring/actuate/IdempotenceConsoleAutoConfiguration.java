@@ -80,9 +80,8 @@ public class IdempotenceConsoleAutoConfiguration {
                             + " idempotence.form.enabled=false.");
         }
         // A record is resolved once, with or without an idempotence filter in front.
-        tokens.ifAvailable(some -> some.leaveToHandler(request -> UrlPathHelper.defaultInstance
-                .getPathWithinApplication(request)
-                .equals(properties.path() + "/resolve")));
+        tokens.ifAvailable(some -> some.leaveToHandler(request ->
+                UrlPathHelper.defaultInstance.getLookupPathForRequest(request).equals(properties.path() + "/resolve")));
         ConsoleHandler handler = new ConsoleHandler(
                 () -> idempotence.getObject().admin(),
                 properties,

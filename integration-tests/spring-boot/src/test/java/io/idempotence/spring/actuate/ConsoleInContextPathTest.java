@@ -12,7 +12,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 
@@ -21,6 +22,8 @@ class ConsoleInContextPathTest {
     private static final Pattern FIELD =
             Pattern.compile("<input type=\"hidden\" name=\"([_a-z]+)\" value=\"([^\"]*)\"");
 
+    private static final Pattern ACTION = Pattern.compile("<form method=\"post\" action=\"([^\"]*)\"");
+
     private final HttpClient client =
             HttpClient.newBuilder().cookieHandler(new CookieManager()).build();
 
@@ -28,20 +31,21 @@ class ConsoleInContextPathTest {
         return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
     }
 
-    @Test
-    void itWorksByThePathsInTheApplication() throws Exception {
+    @ParameterizedTest
+    @CsvSource({"server.servlet.context-path=/bank, ''", "spring.mvc.servlet.path=/bank, /bank"})
+    void itWorksByThePathsInTheApplication(String property, String servlet) throws Exception {
         try (ConfigurableApplicationContext application = new SpringApplicationBuilder(ConsoleApplication.class)
                 .properties(
                         "server.port=0",
                         "server.address=localhost",
-                        "server.servlet.context-path=/bank",
+                        property,
                         "spring.main.banner-mode=off",
                         "idempotence.console.enabled=true",
                         "idempotence.console.without-security=true",
                         "idempotence.console.writes=true",
                         // The form of the console needs no idempotence filter.
-                        "idempotence.server.paths=/payments",
-                        "idempotence.console.questions[POST /payments]=Does the bank know this payment?")
+                        "idempotence.server.paths=" + servlet + "/payments",
+                        "idempotence.console.questions[POST " + servlet + "/payments]=Does the bank know this payment?")
                 .run()) {
             String site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port") + "/bank";
             send(HttpRequest.newBuilder(URI.create(site + "/payments"))
@@ -59,8 +63,9 @@ class ConsoleInContextPathTest {
                     .body();
 
             assertThat(page)
-                    .contains("Does the bank know this payment?", "POST /payments")
-                    .doesNotContain("/bank/payments");
+                    .contains("Does the bank know this payment?", "POST " + servlet + "/payments")
+                    .contains("href=\"/bank/idempotence\"")
+                    .doesNotContain("/bank" + servlet + "/payments");
 
             StringBuilder form = new StringBuilder("as=applied&checked=yes");
             FIELD.matcher(page)
@@ -69,12 +74,16 @@ class ConsoleInContextPathTest {
                             .append(field.group(1))
                             .append('=')
                             .append(URLEncoder.encode(field.group(2), StandardCharsets.UTF_8)));
-            HttpResponse<String> resolved = send(HttpRequest.newBuilder(URI.create(site + "/idempotence/resolve"))
-                    .header("Content-Type", "application/x-www-form-urlencoded")
-                    .POST(HttpRequest.BodyPublishers.ofString(form.toString())));
+            String action =
+                    ACTION.matcher(page).results().findFirst().orElseThrow().group(1);
+            HttpResponse<String> resolved =
+                    send(HttpRequest.newBuilder(URI.create(site).resolve(action))
+                            .header("Content-Type", "application/x-www-form-urlencoded")
+                            .POST(HttpRequest.BodyPublishers.ofString(form.toString())));
             assertThat(resolved.statusCode()).as(form.toString()).isEqualTo(303);
             assertThat(resolved.headers().firstValue("Location"))
-                    .hasValueSatisfying(to -> assertThat(to).contains("result=done"));
+                    .hasValueSatisfying(to ->
+                            assertThat(to).startsWith("/bank/idempotence?").contains("result=done"));
         }
     }
 }
