@@ -82,20 +82,24 @@ final class IdempotentInterceptor implements MethodInterceptor {
         SurroundingTransaction.MethodOutcome[] ran = new SurroundingTransaction.MethodOutcome[1];
         CompletableFuture<Object> recorded = sources.idempotence()
                 .executeAsync(call, operation.policy(), operation.maxWait(), result.codec(), execution -> {
-                    try {
-                        CompletionStage<Object> work = watched(invocation);
-                        ran[0] = new SurroundingTransaction.MethodOutcome(work, null);
-                        return transactions
-                                .whenEnded(execution, ran[0])
-                                .thenCombine(work, (ended, returned) -> result.toStored(returned));
-                    } catch (Throwable e) {
-                        ran[0] = new SurroundingTransaction.MethodOutcome(null, e);
-                        return transactions.whenEnded(execution, ran[0]);
-                    }
+                    SurroundingTransaction.MethodOutcome outcome = started(invocation);
+                    ran[0] = transactions.marked(execution, outcome);
+                    CompletionStage<Object> ended = transactions.whenEnded(execution, ran[0]);
+                    return ran[0].returned() instanceof CompletionStage<?> work
+                            ? ended.thenCombine(work, (committed, returned) -> result.toStored(returned))
+                            : ended;
                 });
         return ran[0] == null
                 ? recorded.thenApply(result::fromStored)
                 : (CompletionStage<Object>) Objects.requireNonNull(ran[0].get());
+    }
+
+    private SurroundingTransaction.MethodOutcome started(MethodInvocation invocation) {
+        try {
+            return new SurroundingTransaction.MethodOutcome(watched(invocation), null);
+        } catch (Throwable e) {
+            return new SurroundingTransaction.MethodOutcome(null, e);
+        }
     }
 
     /** A commit on a thread without an execution counts as an effect of the executions in which the method was called. */
@@ -126,7 +130,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
                         operation.maxWait(),
                         operation.result().codec(),
                         execution -> {
-                            ran[0] = outcome(operation, invocation);
+                            ran[0] = transactions.marked(execution, outcome(operation, invocation));
                             return transactions.whenEnded(execution, ran[0]);
                         });
         if (ran[0] != null) {

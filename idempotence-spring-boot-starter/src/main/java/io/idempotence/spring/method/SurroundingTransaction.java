@@ -26,6 +26,12 @@ interface SurroundingTransaction {
     boolean isActive();
 
     /**
+     * Has an execution marked in the transaction. Returns its outcome, or a failure if it cannot be marked: the transaction must then roll
+     * back.
+     */
+    MethodOutcome marked(IdempotentExecution execution, MethodOutcome outcome);
+
+    /**
      * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution, and
      * after a rollback the outcome is a failure.
      */
@@ -39,8 +45,17 @@ interface SurroundingTransaction {
         }
 
         @Override
+        public MethodOutcome marked(IdempotentExecution execution, MethodOutcome outcome) {
+            throw noTransaction();
+        }
+
+        @Override
         public CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome) {
-            throw new IllegalStateException("there is no transaction");
+            throw noTransaction();
+        }
+
+        private static IllegalStateException noTransaction() {
+            return new IllegalStateException("there is no transaction");
         }
     }
 
@@ -59,9 +74,21 @@ interface SurroundingTransaction {
         }
 
         @Override
+        public MethodOutcome marked(IdempotentExecution execution, MethodOutcome outcome) {
+            try {
+                effects.markAtCommit(execution);
+                return outcome;
+            } catch (RuntimeException e) {
+                if (outcome.thrown() != null) {
+                    e.addSuppressed(outcome.thrown());
+                }
+                return new MethodOutcome(null, e);
+            }
+        }
+
+        @Override
         public CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome) {
             CompletableFuture<Object> ended = new CompletableFuture<>();
-            effects.markAtCommit(execution);
             TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
                 @Override
                 public void afterCompletion(int status) {

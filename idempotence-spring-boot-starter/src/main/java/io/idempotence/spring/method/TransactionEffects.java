@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.Ordered;
 import org.springframework.dao.ConcurrencyFailureException;
 import org.springframework.dao.DataIntegrityViolationException;
 import org.springframework.transaction.HeuristicCompletionException;
@@ -44,7 +45,7 @@ final class TransactionEffects {
         return !IdempotentExecution.current().isEmpty();
     }
 
-    /** Marks an execution that began within the transaction of this thread, when that is about to be committed. */
+    /** Marks an execution that ran within the transaction of this thread, when that is about to be committed, or now if it already is. */
     void markAtCommit(IdempotentExecution execution) {
         if (marks.isOn()) {
             TransactionSynchronizationManager.getSynchronizations().stream()
@@ -135,7 +136,8 @@ final class TransactionEffects {
         private final @Nullable TransactionExecution transaction;
         private final @Nullable Object around;
         private final List<IdempotentExecution> executions = new ArrayList<>();
-        private List<IdempotentExecution> marked = List.of();
+        private final List<IdempotentExecution> marked = new ArrayList<>();
+        private boolean isCommitting;
 
         /**
          * @param transaction null if its manager has no listeners
@@ -146,17 +148,28 @@ final class TransactionEffects {
             this.around = around;
         }
 
+        /** An execution may run when others are marked already, in another callback before the commit. */
         void add(IdempotentExecution execution) {
-            executions.add(execution);
+            if (isCommitting) {
+                mark(execution);
+            } else {
+                executions.add(execution);
+            }
+        }
+
+        private void mark(IdempotentExecution execution) {
+            if (marks.mark(execution, transaction, around)) {
+                marked.add(execution);
+            }
         }
 
         @Override
         public void beforeCommit(boolean readOnly) {
             if (!readOnly) {
+                isCommitting = true;
+                TransactionSynchronizationManager.registerSynchronization(new End());
                 executions.addAll(IdempotentExecution.current());
-                marked = executions.stream()
-                        .filter(execution -> marks.mark(execution, transaction, around))
-                        .toList();
+                executions.forEach(this::mark);
             }
         }
 
@@ -164,6 +177,19 @@ final class TransactionEffects {
         public void afterCompletion(int status) {
             if (status == STATUS_COMMITTED) {
                 marked.forEach(marks::committed);
+            }
+        }
+
+        /** The first callback after the commit. Executions of those behind it are no longer part of the transaction. */
+        private final class End implements TransactionSynchronization {
+            @Override
+            public int getOrder() {
+                return Ordered.HIGHEST_PRECEDENCE;
+            }
+
+            @Override
+            public void afterCommit() {
+                isCommitting = false;
             }
         }
     }

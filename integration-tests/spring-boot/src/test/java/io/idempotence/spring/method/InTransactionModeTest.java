@@ -1,9 +1,11 @@
 package io.idempotence.spring.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.Idempotent;
+import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
@@ -35,6 +37,10 @@ import org.springframework.stereotype.Service;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.Propagation;
 import org.springframework.transaction.annotation.Transactional;
+import org.springframework.transaction.event.TransactionPhase;
+import org.springframework.transaction.event.TransactionalEventListener;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
@@ -87,7 +93,7 @@ class InTransactionModeTest {
         jdbc.update("delete from idempotence_applied");
     }
 
-    @Import({Handlers.class, Bookings.class})
+    @Import({Handlers.class, Bookings.class, LastWorker.class})
     static class Application {
         @Bean
         DataSource dataSource() {
@@ -154,6 +160,34 @@ class InTransactionModeTest {
         public String once(String id) {
             jdbc.update("insert into effect values ('once')");
             return "once";
+        }
+
+        @Idempotent(id = "#id")
+        public void onceElsewhere(String id) {
+            ELSEWHERE.update("insert into effect values ('once')");
+        }
+    }
+
+    /** Work of a transaction that is done just before its commit. */
+    record LastWork(Runnable work) {}
+
+    record FirstAfterCommit(Runnable work) implements TransactionSynchronization {
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+
+        @Override
+        public void afterCommit() {
+            work.run();
+        }
+    }
+
+    @Service
+    static class LastWorker {
+        @TransactionalEventListener(phase = TransactionPhase.BEFORE_COMMIT)
+        void finish(LastWork last) {
+            last.work().run();
         }
     }
 
@@ -227,6 +261,51 @@ class InTransactionModeTest {
         assertThat(server.bean(Bookings.class).once(id)).isEqualTo("once");
         assertThat(effects()).isEqualTo(1);
         assertThat(marks()).isEqualTo(1);
+    }
+
+    private static void finishWith(String manager, Runnable work) {
+        PlatformTransactionManager transactions = server.context().getBean(manager, PlatformTransactionManager.class);
+        new TransactionTemplate(transactions)
+                .executeWithoutResult(status -> server.context().publishEvent(new LastWork(work)));
+    }
+
+    /** It was not marked, so after a crash it ran again. */
+    @Test
+    @DisplayName("P2: a bean method called just before the commit does not run again after a crash")
+    void aBeanMethodCalledJustBeforeTheCommitMarksItsExecutionToo() {
+        Bookings bookings = server.bean(Bookings.class);
+        finishWith("transactionManager", () -> bookings.once(id));
+        assertThat(effects()).isEqualTo(1);
+        assertThat(marks()).isEqualTo(1);
+        // As a process leaves it that dies between its commit and its record.
+        assertThat(jdbc.update("delete from idempotence_record")).isEqualTo(1);
+        assertThatThrownBy(() -> bookings.once(id)).isInstanceOf(ExecutionRefusedException.class);
+        assertThat(effects()).isEqualTo(1);
+    }
+
+    @Test
+    void aTransactionThatCannotCommitAMarkJustBeforeItsCommitIsRolledBack() {
+        Bookings bookings = server.bean(Bookings.class);
+        for (int i = 0; i < 2; i++) {
+            assertThatThrownBy(() -> finishWith("elsewhere", () -> bookings.onceElsewhere(id)))
+                    .as("the ID was released")
+                    .hasMessageContaining("is not one of the DataSource that has the idempotence records");
+            assertThat(ELSEWHERE.queryForObject("select count(*) from effect", Integer.class))
+                    .isZero();
+        }
+        assertThat(marks()).isZero();
+    }
+
+    @Test
+    void aBeanMethodCalledAfterTheCommitIsNotPartOfTheTransaction() {
+        Bookings bookings = server.bean(Bookings.class);
+        finishWith(
+                "transactionManager",
+                () -> TransactionSynchronizationManager.registerSynchronization(
+                        new FirstAfterCommit(() -> bookings.onceElsewhere(id))));
+        assertThat(marks()).isZero();
+        bookings.onceElsewhere(id);
+        assertThat(ELSEWHERE.update("delete from effect")).isEqualTo(1);
     }
 
     @ParameterizedTest
