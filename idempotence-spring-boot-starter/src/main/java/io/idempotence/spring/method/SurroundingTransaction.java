@@ -32,8 +32,8 @@ interface SurroundingTransaction {
     MethodOutcome marked(IdempotentExecution execution, MethodOutcome outcome);
 
     /**
-     * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution, and
-     * after a rollback the outcome is a failure.
+     * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution by the
+     * same rules as one within it. After a rollback the outcome is a failure.
      */
     CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome);
 
@@ -89,6 +89,7 @@ interface SurroundingTransaction {
         @Override
         public CompletionStage<Object> whenEnded(IdempotentExecution execution, MethodOutcome outcome) {
             CompletableFuture<Object> ended = new CompletableFuture<>();
+            boolean isEffect = effects.countsCurrent();
             TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
                 @Override
                 public void afterCompletion(int status) {
@@ -101,7 +102,9 @@ interface SurroundingTransaction {
                         return;
                     }
                     // A commit that may have failed is an effect as well.
-                    execution.tookEffect();
+                    if (isEffect) {
+                        execution.tookEffect();
+                    }
                     if (status != STATUS_COMMITTED) {
                         execution.markUnknown();
                     }

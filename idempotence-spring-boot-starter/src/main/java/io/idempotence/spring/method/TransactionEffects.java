@@ -41,6 +41,11 @@ final class TransactionEffects {
         return !transaction.isReadOnly() && !transaction.isNested();
     }
 
+    /** Whether a commit of the transaction of this thread counts as an effect. */
+    boolean countsCurrent() {
+        return declaresEffects.get() && !TransactionSynchronizationManager.isCurrentTransactionReadOnly();
+    }
+
     private static boolean isInExecution() {
         return !IdempotentExecution.current().isEmpty();
     }

@@ -1,0 +1,106 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.Idempotent;
+import io.idempotence.server.ExecutionRefusedException;
+import java.io.IOException;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.transaction.annotation.Transactional;
+
+/** Bean methods that are called within a transaction of their caller. */
+@Timeout(60)
+class CallersTransactionsTest {
+    private static ConfigurableApplicationContext application;
+
+    private final String id = UUID.randomUUID().toString();
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    @Import({Once.class, Callers.class})
+    static class Application {
+        static ConfigurableApplicationContext start(String... arguments) {
+            return new SpringApplicationBuilder(Application.class)
+                    .web(WebApplicationType.NONE)
+                    .properties("spring.main.banner-mode=off", "idempotence.server.storage=memory")
+                    .run(arguments);
+        }
+    }
+
+    @BeforeAll
+    static void start() {
+        application = Application.start();
+    }
+
+    @AfterAll
+    static void stop() {
+        application.close();
+    }
+
+    static class Once {
+        private final AtomicInteger runs = new AtomicInteger();
+
+        @Idempotent(id = "#id")
+        public void fail(String id) throws IOException {
+            throw new IOException("run " + runs.incrementAndGet());
+        }
+    }
+
+    /** Their transactions commit though the method fails, because a checked exception does not roll back. */
+    static class Callers {
+        private final Once once;
+
+        Callers(Once once) {
+            this.once = once;
+        }
+
+        @Transactional
+        public void write(String id) throws IOException {
+            once.fail(id);
+        }
+
+        @Transactional(readOnly = true)
+        public void read(String id) throws IOException {
+            once.fail(id);
+        }
+    }
+
+    @Test
+    @DisplayName("P6: a failure within a transaction that commits does not release the ID")
+    void aFailureWithinATransactionThatCommitsDoesNotReleaseTheId() {
+        Callers callers = application.getBean(Callers.class);
+        assertThatThrownBy(() -> callers.write(id)).isInstanceOf(IOException.class);
+        assertThatThrownBy(() -> callers.write(id)).isInstanceOf(ExecutionRefusedException.class);
+    }
+
+    /** Its outcome was unknown. */
+    @Test
+    void aFailureWithinAReadOnlyTransactionReleasesTheId() {
+        Callers callers = application.getBean(Callers.class);
+        assertThatThrownBy(() -> callers.read(id)).isInstanceOf(IOException.class);
+        assertThatThrownBy(() -> callers.read(id)).isInstanceOf(IOException.class);
+    }
+
+    /** The property had no effect within a transaction of the caller. */
+    @Test
+    void aFailureReleasesTheIdIfCommitsAreNoEffects() {
+        try (ConfigurableApplicationContext releasing =
+                Application.start("--idempotence.transactions.never-release-after-commit=false")) {
+            Callers callers = releasing.getBean(Callers.class);
+            assertThatThrownBy(() -> callers.write(id)).hasMessage("run 1");
+            assertThatThrownBy(() -> callers.write(id)).hasMessage("run 2");
+        }
+    }
+}
