@@ -41,6 +41,10 @@ final class IdempotentInterceptor implements MethodInterceptor {
         IdempotentCall call =
                 IdempotentCall.of(operation.name(), operation.id().evaluate(target, invocation.getArguments()));
         MethodResult result = operation.result();
+        SurroundingTransaction.MethodOutcome earlier = transactions.isActive() ? transactions.earlier(call) : null;
+        if (earlier != null) {
+            return result.isFuture() ? earlier.get() : result.fromStored(earlier.get());
+        }
         if (result.isFuture()) {
             return transactions.isActive()
                     ? futureInTransaction(operation, call, invocation)
@@ -84,7 +88,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
                 .executeAsync(call, operation.policy(), operation.maxWait(), result.codec(), execution -> {
                     SurroundingTransaction.MethodOutcome outcome = started(invocation);
                     ran[0] = transactions.marked(execution, outcome);
-                    CompletionStage<Object> ended = transactions.whenEnded(execution, ran[0]);
+                    CompletionStage<Object> ended = transactions.whenEnded(call, execution, ran[0]);
                     return ran[0].returned() instanceof CompletionStage<?> work
                             ? ended.thenCombine(work, (committed, returned) -> result.toStored(returned))
                             : ended;
@@ -131,7 +135,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
                         operation.result().codec(),
                         execution -> {
                             ran[0] = transactions.marked(execution, outcome(operation, invocation));
-                            return transactions.whenEnded(execution, ran[0]);
+                            return transactions.whenEnded(call, execution, ran[0]);
                         });
         if (ran[0] != null) {
             return ran[0].get();

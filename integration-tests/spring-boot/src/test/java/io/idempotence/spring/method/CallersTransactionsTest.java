@@ -1,11 +1,16 @@
 package io.idempotence.spring.method;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -56,6 +61,16 @@ class CallersTransactionsTest {
         public void fail(String id) throws IOException {
             throw new IOException("run " + runs.incrementAndGet());
         }
+
+        @Idempotent(id = "#id")
+        public Optional<Integer> run(String id) {
+            return Optional.of(runs.incrementAndGet());
+        }
+
+        @Idempotent(id = "#id")
+        public CompletableFuture<Integer> runInFuture(String id) {
+            return CompletableFuture.completedFuture(runs.incrementAndGet());
+        }
     }
 
     /** Their transactions commit though the method fails, because a checked exception does not roll back. */
@@ -75,6 +90,14 @@ class CallersTransactionsTest {
         public void read(String id) throws IOException {
             once.fail(id);
         }
+
+        @Transactional
+        public List<Object> runAll(List<String> batch) {
+            List<Object> results = new ArrayList<>();
+            batch.forEach(id -> results.add(once.run(id)));
+            batch.forEach(id -> results.add(once.runInFuture(id).join()));
+            return results;
+        }
     }
 
     @Test
@@ -91,6 +114,16 @@ class CallersTransactionsTest {
         Callers callers = application.getBean(Callers.class);
         assertThatThrownBy(() -> callers.read(id)).isInstanceOf(IOException.class);
         assertThatThrownBy(() -> callers.read(id)).isInstanceOf(IOException.class);
+    }
+
+    /** It waited for its own transaction until its time was over, and the whole batch failed whenever it was tried again. */
+    @Test
+    void aDuplicateInTheSameTransactionGetsTheResultOfTheFirstCall() {
+        Callers callers = application.getBean(Callers.class);
+        List<Object> results = callers.runAll(List.of(id, id, UUID.randomUUID().toString()));
+        assertThat(results.get(1)).isEqualTo(results.get(0)).isNotEqualTo(results.get(2));
+        assertThat(results.get(4)).isEqualTo(results.get(3)).isNotEqualTo(results.get(5));
+        assertThat(callers.runAll(List.of(id))).isEqualTo(List.of(results.get(0), results.get(3)));
     }
 
     /** The property had no effect within a transaction of the caller. */
