@@ -18,7 +18,7 @@ import org.springframework.core.Ordered;
  *
  * <p>An application that needs filters with different settings declares one such bean for each, on paths of its own. {@code @Idempotent} on
  * handlers counts behind each of them, and is stronger than the settings of the filter. A handler that has it and that no registration
- * covers fails the start.
+ * covers fails the start. So does the name of a servlet: this bean takes URL patterns only.
  */
 public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<IdempotenceFilter> {
     /**
@@ -47,8 +47,15 @@ public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<Id
         setMatchAfter(order == Ordered.LOWEST_PRECEDENCE);
     }
 
+    /** Fails the start if the bean has names of servlets: the filter would not be mapped to them, and nobody would notice. */
     @Override
     protected FilterRegistration.Dynamic addRegistration(String description, ServletContext context) {
+        if (!getServletNames().isEmpty() || !getServletRegistrationBeans().isEmpty()) {
+            throw ServerSetUpException.of(
+                    "An IdempotenceFilterRegistrationBean names servlets, but its filter is mapped to URL patterns only: requests of"
+                            + " these servlets would run unprotected.",
+                    "Pass the URL patterns of the servlets instead, as in new IdempotenceFilterRegistrationBean(filter, \"/api/*\").");
+        }
         return getFilter().install(context, isMatchAfter(), getUrlPatterns().toArray(String[]::new));
     }
 

@@ -8,6 +8,7 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import java.util.Set;
 import java.util.UUID;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -83,6 +84,27 @@ class DispatcherServletsTest {
             assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
             assertThat(server.post("/api/payments", null).refusal()).isEqualTo("key-missing");
         }
+    }
+
+    @Import(OwnFiltersTest.Payments.class)
+    static class NameOfServlet {
+        @Bean
+        IdempotenceFilterRegistrationBean own(Idempotence idempotence) {
+            IdempotenceFilterRegistrationBean own = new IdempotenceFilterRegistrationBean(
+                    IdempotenceFilter.builder(idempotence).build(), "/orders/*");
+            own.setServletNames(Set.of("dispatcherServlet"));
+            return own;
+        }
+    }
+
+    /** The name was ignored, and the handler ran unprotected. */
+    @Test
+    @DisplayName("P6: a registration by URL patterns refuses the name of a servlet")
+    void aRegistrationByUrlPatternsRefusesTheNameOfAServlet(CapturedOutput output) {
+        assertThatThrownBy(() -> TestServer.start(NameOfServlet.class)).isNotNull();
+        assertThat(output)
+                .contains("An IdempotenceFilterRegistrationBean names servlets")
+                .contains("Pass the URL patterns of the servlets instead");
     }
 
     @Import(OwnFiltersTest.Payments.class)
