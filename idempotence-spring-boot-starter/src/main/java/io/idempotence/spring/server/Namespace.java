@@ -1,5 +1,7 @@
 package io.idempotence.spring.server;
 
+import java.nio.charset.StandardCharsets;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.env.Environment;
 import org.springframework.util.StringUtils;
@@ -11,6 +13,8 @@ import org.springframework.util.StringUtils;
  * @param reason where it comes from, for the log
  */
 record Namespace(String name, String reason) {
+    private static final int LONGEST = 64;
+
     static Namespace of(@Nullable String given, Environment environment) {
         if (given != null) {
             return new Namespace(given, "idempotence.server.namespace");
@@ -21,8 +25,20 @@ record Namespace(String name, String reason) {
                 : new Namespace("default", "no spring.application.name is set");
     }
 
-    /** An application may have any name. Characters that a namespace cannot have become hyphens. */
+    /**
+     * An application may have any name. Characters that a namespace cannot have become hyphens. If little would be left of a name, a hash of
+     * it keeps services apart.
+     */
     private static String valid(String application) {
-        return application.replaceAll("[^A-Za-z0-9._-]", "-").replaceFirst("^[^A-Za-z0-9]+", "");
+        String readable = application.replaceAll("[^A-Za-z0-9._-]", "-").replaceFirst("^[^A-Za-z0-9]+", "");
+        boolean isAscii = StandardCharsets.US_ASCII.newEncoder().canEncode(application);
+        if (isAscii && !readable.isEmpty() && readable.length() <= LONGEST) {
+            return readable;
+        }
+        String hash = UUID.nameUUIDFromBytes(application.getBytes(StandardCharsets.UTF_8))
+                .toString()
+                .substring(0, 8);
+        String kept = readable.substring(0, Math.min(readable.length(), LONGEST - 1 - hash.length()));
+        return kept.isEmpty() ? hash : kept + "-" + hash;
     }
 }

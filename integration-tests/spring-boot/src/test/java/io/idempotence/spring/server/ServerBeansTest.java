@@ -13,10 +13,12 @@ import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.h2.jdbcx.JdbcConnectionPool;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -52,6 +54,28 @@ class ServerBeansTest {
     void theProviderHalfCanBeSwitchedOff() {
         web.withPropertyValues("idempotence.server.enabled=false")
                 .run(context -> assertThat(context).doesNotHaveBean(Idempotence.class));
+    }
+
+    /** The start failed, or two services had one namespace. */
+    @Test
+    @DisplayName("P5: services with different names have different namespaces, in whatever script the names are")
+    void anApplicationMayHaveAnyName() {
+        assertThat(namespaceOf("My orders")).isEqualTo("My-orders");
+        String longest = "o".repeat(64);
+        assertThat(namespaceOf(longest)).isEqualTo(longest);
+        assertThat(Stream.of("订单服务", "支付服务", "订单-v2", "支付-v2", "_", "o".repeat(65), "o".repeat(66))
+                        .map(this::namespaceOf))
+                .doesNotHaveDuplicates()
+                .allMatch(namespace -> namespace.matches("[a-z0-9-]{8,64}"))
+                .anyMatch(namespace -> namespace.startsWith("v2-"));
+    }
+
+    private String namespaceOf(String application) {
+        AtomicReference<String> namespace = new AtomicReference<>();
+        web.withPropertyValues("spring.application.name=" + application)
+                .run(context ->
+                        namespace.set(context.getBean(Idempotence.class).admin().namespace()));
+        return namespace.get();
     }
 
     @Test
