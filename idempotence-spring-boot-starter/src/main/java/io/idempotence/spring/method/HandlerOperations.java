@@ -37,6 +37,9 @@ import org.springframework.web.util.ServletRequestPathUtils;
 
 /** The handlers with {@code @Idempotent}. Chooses the settings of each request, behind every filter of the application. Thread-safe. */
 final class HandlerOperations {
+    /** The package of the exceptions about API versions, which exist from Spring 7 on. */
+    private static final String VERSIONS = "org.springframework.web.accept";
+
     private final ApplicationContext context;
     private final OperationSources sources;
     private volatile Known known = new Known(List.of(), List.of(), Map.of(), Map.of());
@@ -266,9 +269,11 @@ final class HandlerOperations {
         return null;
     }
 
-    /** Whether no handler matches, such as for another media type. The DispatcherServlet will get the same exception. */
+    /** Whether no handler matches, such as for another media type or API version. The DispatcherServlet will get the same exception. */
     private static boolean isNoMatch(Exception failure) {
-        return failure instanceof ServletException && failure instanceof ErrorResponse;
+        return failure instanceof ErrorResponse
+                && (failure instanceof ServletException
+                        || failure.getClass().getPackageName().equals(VERSIONS));
     }
 
     /**
