@@ -49,14 +49,16 @@ final class FormTokenFilter implements Filter {
     @Override
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        if (request.getDispatcherType() == DispatcherType.REQUEST
-                && request instanceof HttpServletRequest http
-                && response instanceof HttpServletResponse target) {
+        if (request instanceof HttpServletRequest http) {
+            // Pages that are shown instead of what was asked for may have forms, too.
             tokens.offer(http);
-            doFilter(http, target, chain);
-        } else {
-            chain.doFilter(request, response);
+            if (request.getDispatcherType() == DispatcherType.REQUEST
+                    && response instanceof HttpServletResponse target) {
+                doFilter(http, target, chain);
+                return;
+            }
         }
+        chain.doFilter(request, response);
     }
 
     private void doFilter(HttpServletRequest request, HttpServletResponse response, FilterChain chain)

@@ -79,7 +79,7 @@ public class IdempotenceFormAutoConfiguration {
         FilterRegistrationBean<FormTokenFilter> registration =
                 new FilterRegistrationBean<>(new FormTokenFilter(tokens, problems, properties.checkedMaxWait()));
         registration.setName("idempotenceForm");
-        registration.setDispatcherTypes(DispatcherType.REQUEST);
+        registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.FORWARD, DispatcherType.ERROR);
         new FormFilterPlace(beans).give(registration);
         return registration;
     }
