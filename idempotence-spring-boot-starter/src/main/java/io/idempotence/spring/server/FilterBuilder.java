@@ -15,6 +15,11 @@ import org.springframework.util.unit.DataSize;
 
 /** The settings of the filter, from properties. Apart from {@link ServerBuilder}, because not every application has servlets. */
 record FilterBuilder(IdempotenceServerProperties properties) {
+    /** Spring MVC sets these behind the filter. Without them, a browser hides a replay from a page of another origin. */
+    private static final String[] OF_CORS = {
+        "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"
+    };
+
     /** Returns a builder with these settings. */
     IdempotenceFilterBuilder of(Idempotence idempotence) {
         IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence);
@@ -22,6 +27,7 @@ record FilterBuilder(IdempotenceServerProperties properties) {
             filter.keyOptional();
         }
         filter.scope(scope());
+        filter.keepHeaders(OF_CORS);
         set("methods", properties.methods(), methods -> filter.methods(methods.toArray(String[]::new)));
         set("body-form", properties.bodyForm(), form -> filter.bodyForm(bodyForm(form)));
         set("header.max-length", properties.header().maxLength(), any -> filter.header(header(properties.header())));

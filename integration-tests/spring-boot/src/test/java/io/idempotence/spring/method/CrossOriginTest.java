@@ -1,0 +1,81 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.Idempotent;
+import java.util.List;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
+import org.springframework.web.bind.annotation.CrossOrigin;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.cors.CorsConfiguration;
+import org.springframework.web.cors.UrlBasedCorsConfigurationSource;
+import org.springframework.web.filter.CorsFilter;
+
+/** Requests of pages of another origin. A browser hides every response that does not allow the origin. */
+class CrossOriginTest {
+    private static final String SHOP = "https://shop.example";
+
+    private final String id = UUID.randomUUID().toString();
+
+    @RestController
+    static class Payments {
+        @Idempotent
+        @CrossOrigin(origins = SHOP, allowCredentials = "true", exposedHeaders = "Idempotent-Replayed")
+        @PostMapping("/payments")
+        String pay() {
+            return "paid " + UUID.randomUUID();
+        }
+    }
+
+    @Import(Payments.class)
+    static class InSpringMvc {}
+
+    @Import(Payments.class)
+    static class InFilter {
+        @Bean
+        CorsFilter cors() {
+            CorsConfiguration shop = new CorsConfiguration();
+            shop.addAllowedOrigin(SHOP);
+            shop.addAllowedMethod("POST");
+            UrlBasedCorsConfigurationSource all = new UrlBasedCorsConfigurationSource();
+            all.registerCorsConfiguration("/**", shop);
+            return new CorsFilter(all);
+        }
+    }
+
+    private static TestServer.Answer pay(TestServer server, String id) {
+        return server.post("/payments", id, "Origin", SHOP, "Content-Type", "application/json");
+    }
+
+    private static List<String> allowed(TestServer.Answer answer) {
+        return answer.response().headers().allValues("Access-Control-Allow-Origin");
+    }
+
+    /** Only the first response allowed it. */
+    @Test
+    void aReplayAllowsTheOriginAsTheFirstResponseDid() {
+        try (TestServer server = TestServer.start(InSpringMvc.class)) {
+            TestServer.Answer first = pay(server, id);
+            TestServer.Answer retry = pay(server, id);
+            assertThat(allowed(first)).containsExactly(SHOP);
+            assertThat(retry.isReplayed()).isTrue();
+            assertThat(allowed(retry)).containsExactly(SHOP);
+            assertThat(retry.header("Access-Control-Allow-Credentials")).isEqualTo("true");
+            assertThat(retry.header("Access-Control-Expose-Headers")).isEqualTo("Idempotent-Replayed");
+        }
+    }
+
+    @Test
+    void withAFilterInFrontRefusalsAllowTheOriginToo() {
+        try (TestServer server = TestServer.start(InFilter.class)) {
+            assertThat(pay(server, null).refusal()).isEqualTo("key-missing");
+            assertThat(allowed(pay(server, null))).containsExactly(SHOP);
+            assertThat(allowed(pay(server, id))).containsExactly(SHOP);
+            assertThat(allowed(pay(server, id))).containsExactly(SHOP);
+        }
+    }
+}
