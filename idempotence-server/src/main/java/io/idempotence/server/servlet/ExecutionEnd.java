@@ -4,7 +4,9 @@ import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
+import jakarta.servlet.RequestDispatcher;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -260,6 +262,13 @@ final class ExecutionEnd {
         if (ended.get()) {
             body.closeForm();
         }
+    }
+
+    /** Whether a filter in front shows an error page by a FORWARD dispatch, as that of a Spring Boot application in a WAR does. */
+    boolean isForwardedErrorPage(HttpServletRequest arrived) {
+        return awaitsErrorPage
+                && arrived.getDispatcherType() == DispatcherType.FORWARD
+                && arrived.getAttribute(RequestDispatcher.ERROR_STATUS_CODE) != null;
     }
 
     /** Runs the application's error page in an ERROR dispatch. If the error was recorded, the page replaces it. */

@@ -84,7 +84,7 @@ final class ProtectedRequest {
         if (arrived.getDispatcherType() == DispatcherType.ASYNC) {
             AsyncProcessing.ForHandler given = async.inDispatch(arrived, target);
             dispatch(chain, given.request(), given.response());
-        } else if (arrived.getDispatcherType() == DispatcherType.ERROR) {
+        } else if (arrived.getDispatcherType() == DispatcherType.ERROR || end.isForwardedErrorPage(arrived)) {
             end.errorPage(chain, arrived, target);
         } else {
             chain.doFilter(arrived, target);

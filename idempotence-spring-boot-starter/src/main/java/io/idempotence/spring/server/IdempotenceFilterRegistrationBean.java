@@ -56,7 +56,11 @@ public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<Id
                             + " these servlets would run unprotected.",
                     "Pass the URL patterns of the servlets instead, as in new IdempotenceFilterRegistrationBean(filter, \"/api/*\").");
         }
-        return getFilter().install(context, isMatchAfter(), getUrlPatterns().toArray(String[]::new));
+        FilterRegistration.Dynamic registration =
+                getFilter().install(context, isMatchAfter(), getUrlPatterns().toArray(String[]::new));
+        // In a WAR, a filter of Spring Boot forwards to error pages.
+        registration.addMappingForUrlPatterns(EnumSet.of(DispatcherType.FORWARD), isMatchAfter(), "/*");
+        return registration;
     }
 
     /** Does nothing: the filter has mapped itself. */
