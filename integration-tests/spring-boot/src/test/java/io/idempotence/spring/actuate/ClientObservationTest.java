@@ -11,6 +11,8 @@ import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.spring.client.IdempotenceClientAutoConfiguration;
 import io.micrometer.common.KeyValue;
+import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
@@ -64,6 +66,23 @@ class ClientObservationTest {
                 .run(context -> observe(context.getBean(IdempotenceClientConfig.class)));
 
         assertThat(heard).extracting(IdempotenceClientEvent::attempts).containsExactly(2);
+    }
+
+    /** Each host had meters of its own. */
+    @Test
+    void theMetersOfAClientThatCallsManyHostsAreBounded() {
+        SimpleMeterRegistry meters = new SimpleMeterRegistry();
+        registry.observationConfig().observationHandler(new DefaultMeterObservationHandler(meters));
+        ClientObservations observations = new ClientObservations(registry);
+
+        for (int i = 0; i < 1_100; i++) {
+            observations.ofCall("shop-" + i + ".example", "POST");
+        }
+
+        assertThat(meters.getMeters())
+                .hasSize(1_001)
+                .filteredOn(meter -> "other".equals(meter.getId().getTag("client")))
+                .hasSize(1);
     }
 
     private void observe(IdempotenceClientConfig config) {
