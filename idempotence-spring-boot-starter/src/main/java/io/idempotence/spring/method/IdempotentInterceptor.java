@@ -41,7 +41,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
         IdempotentCall call =
                 IdempotentCall.of(operation.name(), operation.id().evaluate(target, invocation.getArguments()));
         MethodResult result = operation.result();
-        SurroundingTransaction.MethodOutcome earlier = transactions.isActive() ? transactions.earlier(call) : null;
+        MethodOutcome earlier = transactions.isActive() ? transactions.earlier(call) : null;
         if (earlier != null) {
             return result.isFuture() ? earlier.get() : result.fromStored(earlier.get());
         }
@@ -83,10 +83,10 @@ final class IdempotentInterceptor implements MethodInterceptor {
     private CompletionStage<Object> futureInTransaction(
             BeanOperation operation, IdempotentCall call, MethodInvocation invocation) throws Throwable {
         MethodResult result = operation.result();
-        SurroundingTransaction.MethodOutcome[] ran = new SurroundingTransaction.MethodOutcome[1];
+        MethodOutcome[] ran = new MethodOutcome[1];
         CompletableFuture<Object> recorded = sources.idempotence()
                 .executeAsync(call, operation.policy(), operation.maxWait(), result.codec(), execution -> {
-                    SurroundingTransaction.MethodOutcome outcome = started(invocation);
+                    MethodOutcome outcome = started(invocation);
                     ran[0] = transactions.marked(execution, outcome);
                     CompletionStage<Object> ended = transactions.whenEnded(call, execution, ran[0]);
                     return ran[0].returned() instanceof CompletionStage<?> work
@@ -98,11 +98,11 @@ final class IdempotentInterceptor implements MethodInterceptor {
                 : (CompletionStage<Object>) Objects.requireNonNull(ran[0].get());
     }
 
-    private SurroundingTransaction.MethodOutcome started(MethodInvocation invocation) {
+    private MethodOutcome started(MethodInvocation invocation) {
         try {
-            return new SurroundingTransaction.MethodOutcome(watched(invocation), null);
+            return new MethodOutcome(watched(invocation), null);
         } catch (Throwable e) {
-            return new SurroundingTransaction.MethodOutcome(null, e);
+            return new MethodOutcome(null, e);
         }
     }
 
@@ -126,7 +126,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
     /** A call within a transaction of its caller is recorded when that transaction has ended, because the caller may roll it back. */
     private @Nullable Object inTransaction(BeanOperation operation, IdempotentCall call, MethodInvocation invocation)
             throws Throwable {
-        SurroundingTransaction.MethodOutcome[] ran = new SurroundingTransaction.MethodOutcome[1];
+        MethodOutcome[] ran = new MethodOutcome[1];
         CompletableFuture<Object> recorded = sources.idempotence()
                 .executeAsync(
                         call,
@@ -147,11 +147,11 @@ final class IdempotentInterceptor implements MethodInterceptor {
         }
     }
 
-    private static SurroundingTransaction.MethodOutcome outcome(BeanOperation operation, MethodInvocation invocation) {
+    private static MethodOutcome outcome(BeanOperation operation, MethodInvocation invocation) {
         try {
-            return new SurroundingTransaction.MethodOutcome(operation.result().toStored(proceed(invocation)), null);
+            return new MethodOutcome(operation.result().toStored(proceed(invocation)), null);
         } catch (Throwable e) {
-            return new SurroundingTransaction.MethodOutcome(null, e);
+            return new MethodOutcome(null, e);
         }
     }
 

@@ -2,27 +2,12 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
-import org.springframework.transaction.UnexpectedRollbackException;
-import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /** The transaction in which a bean method is called, if there is one. */
 interface SurroundingTransaction {
-    /** The outcome of a method: what it returned or threw. */
-    record MethodOutcome(
-            @Nullable Object returned, @Nullable Throwable thrown) {
-        @Nullable
-        Object get() throws Throwable {
-            if (thrown != null) {
-                throw thrown;
-            }
-            return returned;
-        }
-    }
-
     /** Whether this thread is in a transaction. */
     boolean isActive();
 
@@ -41,7 +26,7 @@ interface SurroundingTransaction {
 
     /**
      * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution by the
-     * same rules as one within it. After a rollback the outcome is a failure.
+     * same rules as one within it. After a rollback, also to a savepoint before the call, the outcome is a failure.
      */
     CompletionStage<Object> whenEnded(IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome);
 
@@ -102,58 +87,14 @@ interface SurroundingTransaction {
 
         @Override
         public @Nullable MethodOutcome earlier(IdempotentCall call) {
-            return TransactionSynchronizationManager.getSynchronizations().stream()
-                    .filter(one -> one instanceof Recording recording && recording.call.equals(call))
-                    .map(one -> ((Recording) one).outcome)
-                    .findFirst()
-                    .orElse(null);
+            CallsOfTransaction calls = CallsOfTransaction.current();
+            return calls == null ? null : calls.outcome(call);
         }
 
         @Override
         public CompletionStage<Object> whenEnded(
                 IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome) {
-            Recording recording = new Recording(call, execution, outcome, effects.countsCurrent());
-            TransactionSynchronizationManager.registerSynchronization(recording);
-            return recording.ended;
-        }
-
-        /** Not a record, whose hash code would be that of the outcome. */
-        private static final class Recording implements TransactionSynchronization {
-            private final IdempotentCall call;
-            private final IdempotentExecution execution;
-            private final MethodOutcome outcome;
-            private final boolean isEffect;
-            private final CompletableFuture<Object> ended = new CompletableFuture<>();
-
-            Recording(IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome, boolean isEffect) {
-                this.call = call;
-                this.execution = execution;
-                this.outcome = outcome;
-                this.isEffect = isEffect;
-            }
-
-            @Override
-            public void afterCompletion(int status) {
-                if (status == STATUS_ROLLED_BACK) {
-                    ended.completeExceptionally(
-                            outcome.thrown() != null
-                                    ? outcome.thrown()
-                                    : new UnexpectedRollbackException("the transaction of the caller was rolled back"));
-                    return;
-                }
-                // A commit that may have failed is an effect as well.
-                if (isEffect) {
-                    execution.tookEffect();
-                }
-                if (status != STATUS_COMMITTED) {
-                    execution.markUnknown();
-                }
-                if (outcome.thrown() != null) {
-                    ended.completeExceptionally(outcome.thrown());
-                } else {
-                    ended.complete(outcome.returned());
-                }
-            }
+            return CallsOfTransaction.begun(effects).add(call, execution, outcome);
         }
     }
 }

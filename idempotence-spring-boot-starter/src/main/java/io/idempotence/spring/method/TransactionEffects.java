@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.dao.ConcurrencyFailureException;
@@ -53,13 +54,22 @@ final class TransactionEffects {
     /** Marks an execution that ran within the transaction of this thread, when that is about to be committed, or now if it already is. */
     void markAtCommit(IdempotentExecution execution) {
         if (marks.isOn()) {
-            TransactionSynchronizationManager.getSynchronizations().stream()
-                    .filter(Marking.class::isInstance)
-                    .map(Marking.class::cast)
+            markings()
                     .findFirst()
                     .orElseGet(() -> register(new Marking(null, null)))
                     .add(execution);
         }
+    }
+
+    /** Does not mark an execution that is to be marked at the commit: its effects were taken back. */
+    void doNotMark(IdempotentExecution execution) {
+        markings().forEach(marking -> marking.executions.remove(execution));
+    }
+
+    private static Stream<Marking> markings() {
+        return TransactionSynchronizationManager.getSynchronizations().stream()
+                .filter(Marking.class::isInstance)
+                .map(Marking.class::cast);
     }
 
     private static Marking register(Marking marking) {

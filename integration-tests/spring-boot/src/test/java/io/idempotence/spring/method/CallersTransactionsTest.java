@@ -17,13 +17,18 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.annotation.Transactional;
+import org.springframework.transaction.support.TransactionTemplate;
 
 /** Bean methods that are called within a transaction of their caller. */
 @Timeout(60)
@@ -57,6 +62,10 @@ class CallersTransactionsTest {
     static class Once {
         private final AtomicInteger runs = new AtomicInteger();
 
+        public int runs() {
+            return runs.get();
+        }
+
         @Idempotent(id = "#id")
         public void fail(String id) throws IOException {
             throw new IOException("run " + runs.incrementAndGet());
@@ -76,9 +85,12 @@ class CallersTransactionsTest {
     /** Their transactions commit though the method fails, because a checked exception does not roll back. */
     static class Callers {
         private final Once once;
+        private final TransactionTemplate savepoints;
 
-        Callers(Once once) {
+        Callers(Once once, PlatformTransactionManager transactions) {
             this.once = once;
+            this.savepoints = new TransactionTemplate(transactions);
+            savepoints.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
         }
 
         @Transactional
@@ -89,6 +101,22 @@ class CallersTransactionsTest {
         @Transactional(readOnly = true)
         public void read(String id) throws IOException {
             once.fail(id);
+        }
+
+        /** Runs the first ID, and the second one in a savepoint to which it rolls back, and again in another one. */
+        @Transactional
+        public void runInSavepoints(String first, String second, boolean again) {
+            once.run(first);
+            try {
+                savepoints.executeWithoutResult(status -> {
+                    once.run(second);
+                    throw new IllegalStateException("out of stock");
+                });
+            } catch (IllegalStateException e) {
+                if (again) {
+                    savepoints.executeWithoutResult(status -> once.run(second));
+                }
+            }
         }
 
         @Transactional
@@ -124,6 +152,19 @@ class CallersTransactionsTest {
         assertThat(results.get(1)).isEqualTo(results.get(0)).isNotEqualTo(results.get(2));
         assertThat(results.get(4)).isEqualTo(results.get(3)).isNotEqualTo(results.get(5));
         assertThat(callers.runAll(List.of(id))).isEqualTo(List.of(results.get(0), results.get(3)));
+    }
+
+    /** It counted as done with the transaction, and never ran. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCallThatARollbackToASavepointTookBackRunsAgain(boolean inTheSameTransaction) {
+        Once once = application.getBean(Once.class);
+        String second = UUID.randomUUID().toString();
+        int before = once.runs();
+        application.getBean(Callers.class).runInSavepoints(id, second, inTheSameTransaction);
+        assertThat(once.runs()).isEqualTo(before + (inTheSameTransaction ? 3 : 2));
+        assertThat(once.run(second)).contains(before + 3);
+        assertThat(once.run(id)).as("the call before the savepoint").contains(before + 1);
     }
 
     /** The property had no effect within a transaction of the caller. */

@@ -35,6 +35,7 @@ import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.stereotype.Service;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.annotation.Propagation;
 import org.springframework.transaction.annotation.Transactional;
 import org.springframework.transaction.event.TransactionPhase;
@@ -267,6 +268,24 @@ class InTransactionModeTest {
         PlatformTransactionManager transactions = server.context().getBean(manager, PlatformTransactionManager.class);
         new TransactionTemplate(transactions)
                 .executeWithoutResult(status -> server.context().publishEvent(new LastWork(work)));
+    }
+
+    @Test
+    void aBeanMethodThatARollbackToASavepointTookBackIsNotMarked() {
+        PlatformTransactionManager transactions = server.bean(PlatformTransactionManager.class);
+        TransactionTemplate savepoint = new TransactionTemplate(transactions);
+        savepoint.setPropagationBehavior(TransactionDefinition.PROPAGATION_NESTED);
+        Bookings bookings = server.bean(Bookings.class);
+        new TransactionTemplate(transactions)
+                .executeWithoutResult(around -> savepoint.executeWithoutResult(status -> {
+                    bookings.once(id);
+                    status.setRollbackOnly();
+                }));
+        assertThat(effects()).isZero();
+        assertThat(marks()).isZero();
+        assertThat(bookings.once(id)).isEqualTo("once");
+        assertThat(effects()).isEqualTo(1);
+        assertThat(marks()).isEqualTo(1);
     }
 
     /** It was not marked, so after a crash it ran again. */

@@ -1,0 +1,122 @@
+package io.idempotence.spring.method;
+
+import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.IdempotentExecution;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.springframework.transaction.UnexpectedRollbackException;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/** The calls of bean methods within one transaction of their caller. They are recorded when it has ended. */
+final class CallsOfTransaction implements TransactionSynchronization {
+    private final TransactionEffects effects;
+    private final Map<IdempotentCall, Ran> calls = new HashMap<>();
+    /** The savepoints by their numbers. One that was made before the first call is not among them. */
+    private final Map<Object, Integer> savepoints = new IdentityHashMap<>();
+
+    /**
+     * A call that ran.
+     *
+     * @param savepoints how many there were
+     */
+    private record Ran(
+            IdempotentExecution execution,
+            MethodOutcome outcome,
+            boolean isEffect,
+            int savepoints,
+            CompletableFuture<Object> ended) {}
+
+    private CallsOfTransaction(TransactionEffects effects) {
+        this.effects = effects;
+    }
+
+    /** The calls of the transaction of this thread; null if there are none. */
+    static @Nullable CallsOfTransaction current() {
+        return TransactionSynchronizationManager.getSynchronizations().stream()
+                .filter(CallsOfTransaction.class::isInstance)
+                .map(CallsOfTransaction.class::cast)
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Those of the transaction of this thread, perhaps the first ones. */
+    static CallsOfTransaction begun(TransactionEffects effects) {
+        CallsOfTransaction known = current();
+        if (known != null) {
+            return known;
+        }
+        CallsOfTransaction first = new CallsOfTransaction(effects);
+        TransactionSynchronizationManager.registerSynchronization(first);
+        return first;
+    }
+
+    @Nullable
+    MethodOutcome outcome(IdempotentCall call) {
+        Ran ran = calls.get(call);
+        return ran == null ? null : ran.outcome;
+    }
+
+    /** Returns a future of the outcome, as of {@link SurroundingTransaction#whenEnded}. */
+    CompletionStage<Object> add(IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome) {
+        Ran ran = new Ran(execution, outcome, effects.countsCurrent(), savepoints.size(), new CompletableFuture<>());
+        calls.put(call, ran);
+        return ran.ended;
+    }
+
+    @Override
+    public void savepoint(Object savepoint) {
+        savepoints.put(savepoint, savepoints.size());
+    }
+
+    /** Calls behind the savepoint have no effect. They end now, so that they can run again in the same transaction. */
+    @Override
+    public void savepointRollback(Object savepoint) {
+        int number = savepoints.getOrDefault(savepoint, -1);
+        calls.values().removeIf(ran -> {
+            boolean isBehind = ran.savepoints > number;
+            if (isBehind) {
+                effects.doNotMark(ran.execution);
+                rolledBack(ran);
+            }
+            return isBehind;
+        });
+    }
+
+    private static void rolledBack(Ran ran) {
+        ran.ended.completeExceptionally(
+                ran.outcome.thrown() != null
+                        ? ran.outcome.thrown()
+                        : new UnexpectedRollbackException("the transaction of the caller was rolled back"));
+    }
+
+    @Override
+    public void afterCompletion(int status) {
+        calls.values().forEach(ran -> {
+            if (status == STATUS_ROLLED_BACK) {
+                rolledBack(ran);
+            } else {
+                committed(ran, status == STATUS_COMMITTED);
+            }
+        });
+    }
+
+    /** A commit that may have failed is an effect as well. */
+    private static void committed(Ran ran, boolean isCertain) {
+        if (ran.isEffect) {
+            ran.execution.tookEffect();
+        }
+        if (!isCertain) {
+            ran.execution.markUnknown();
+        }
+        if (ran.outcome.thrown() != null) {
+            ran.ended.completeExceptionally(ran.outcome.thrown());
+        } else {
+            ran.ended.complete(ran.outcome.returned());
+        }
+    }
+}
