@@ -10,6 +10,7 @@ import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
 import java.io.IOException;
 import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -120,8 +121,12 @@ final class EndableOkHttp {
         seen.started();
         try {
             Response response = chain.proceed(chain.request());
+            // Only of an error it matters who sent it.
             seen.responded(
-                    response.code(), new LinkedHashMap<>(response.headers().toMultimap()));
+                    response.code(),
+                    response.isSuccessful()
+                            ? Map.of()
+                            : new LinkedHashMap<>(response.headers().toMultimap()));
             return response;
         } catch (IOException e) {
             seen.failed(e);

@@ -1,11 +1,9 @@
 package io.idempotence.server.servlet;
 
 import jakarta.servlet.ServletOutputStream;
-import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.Writer;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -22,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * <p>The {@link HeldResponse}s that a handler may write to share one buffer. A body that is larger than the cap, or than the memory that is
  * left, streams through and is not stored. After the client has disconnected, the rest is dropped, so that the handler does not fail.
  */
-final class ResponseBuffer {
+final class ResponseBuffer implements HandlerOutput {
     private static final Logger LOG = LoggerFactory.getLogger(ResponseBuffer.class);
 
     private final HandlerHeaders headers;
@@ -70,7 +68,8 @@ final class ResponseBuffer {
         this.gaveUp = gaveUp;
     }
 
-    private HttpServletResponse target() {
+    @Override
+    public HttpServletResponse target() {
         return outlet.target();
     }
 
@@ -260,7 +259,7 @@ final class ResponseBuffer {
         }
         through(through);
         if (stream == null) {
-            stream = new HeldStream();
+            stream = new HeldStream(this, body, afterDispatch);
         }
         return stream;
     }
@@ -276,7 +275,7 @@ final class ResponseBuffer {
             if (!isCommitted()) {
                 headers.changing();
             }
-            writer = new PrintWriter(new HeldWriter());
+            writer = new PrintWriter(new HeldWriter(this, body));
         }
         return writer;
     }
@@ -293,8 +292,8 @@ final class ResponseBuffer {
         return true;
     }
 
-    /** Keeps what the handler writes, and lets it leave if bytes leave at once. */
-    private void write(int length, Runnable keep, Action leave) {
+    @Override
+    public void write(int length, Runnable keep, Action leave) {
         writing.lock();
         try {
             if (takes(length)) {
@@ -305,10 +304,6 @@ final class ResponseBuffer {
         } finally {
             writing.unlock();
         }
-    }
-
-    private interface Action {
-        void run() throws IOException;
     }
 
     /** Does the same to the target if bytes leave at once. */
@@ -331,85 +326,17 @@ final class ResponseBuffer {
         passOn(() -> target().flushBuffer());
     }
 
-    private void flush() {
+    @Override
+    public void flush() {
         flushed = true;
         flushBuffer();
     }
 
-    private void close() {
+    @Override
+    public void close() {
         flush();
         closed = true;
         passOn(this::flushOrCloseAsTheHandlerDid);
-    }
-
-    private final class HeldStream extends ServletOutputStream {
-        @Override
-        public boolean isReady() {
-            return true;
-        }
-
-        @Override
-        public void setWriteListener(WriteListener listener) {
-            afterDispatch.execute(() -> {
-                try {
-                    listener.onWritePossible();
-                } catch (IOException | RuntimeException e) {
-                    listener.onError(e);
-                }
-            });
-        }
-
-        @Override
-        public void write(int b) {
-            ResponseBuffer.this.write(
-                    1, () -> body.write(b), () -> target().getOutputStream().write(b));
-        }
-
-        @Override
-        public void write(byte[] buffer, int offset, int length) {
-            ResponseBuffer.this.write(
-                    length,
-                    () -> body.write(buffer, offset, length),
-                    () -> target().getOutputStream().write(buffer, offset, length));
-        }
-
-        @Override
-        public void flush() {
-            ResponseBuffer.this.flush();
-        }
-
-        @Override
-        public void close() {
-            ResponseBuffer.this.close();
-        }
-    }
-
-    private final class HeldWriter extends Writer {
-        @Override
-        public void write(String text, int offset, int length) {
-            ResponseBuffer.this.write(
-                    length,
-                    () -> body.write(text, offset, length),
-                    () -> target().getWriter().write(text, offset, length));
-        }
-
-        @Override
-        public void write(char[] buffer, int offset, int length) {
-            ResponseBuffer.this.write(
-                    length,
-                    () -> body.write(buffer, offset, length),
-                    () -> target().getWriter().write(buffer, offset, length));
-        }
-
-        @Override
-        public void flush() {
-            ResponseBuffer.this.flush();
-        }
-
-        @Override
-        public void close() {
-            ResponseBuffer.this.close();
-        }
     }
 
     // ---- commit
