@@ -21,11 +21,13 @@ import org.jspecify.annotations.Nullable;
  * #build()} checks whether the values contradict each other. Not thread-safe.
  */
 public final class IdempotenceClientConfigBuilder {
+    private static final Executor DEFAULT_EXECUTOR = ForkJoinPool.commonPool();
+
     private final Map<ConfigKey<?>, ConfigValue> values = new HashMap<>();
     private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients = new HashMap<>();
     private @Nullable RetryRegistry retryRegistry;
     private @Nullable IdempotenceClientListener listener;
-    private Executor executor = ForkJoinPool.commonPool();
+    private Executor executor = DEFAULT_EXECUTOR;
 
     /** A builder with every default. */
     IdempotenceClientConfigBuilder() {}
@@ -210,12 +212,22 @@ public final class IdempotenceClientConfigBuilder {
      * Sets other settings for one client, or for one of its methods.
      *
      * @param name the client's name, for Feign {@code Target.name()}; or {@code name#method}, which cannot have a budget
-     * @param settings sets them; registry, listener and executor are common to all clients and are ignored here
+     * @param settings sets them, on a builder of its own. Registry, listener, executor and other clients belong to the outer builder
      * @return this builder
+     * @throws IdempotenceConfigException if {@code settings} sets something that belongs to the outer builder
      */
     public IdempotenceClientConfigBuilder client(String name, Consumer<IdempotenceClientConfigBuilder> settings) {
         IdempotenceClientConfigBuilder own = new IdempotenceClientConfigBuilder();
         settings.accept(own);
+        if (own.retryRegistry != null
+                || own.listener != null
+                || own.executor != DEFAULT_EXECUTOR
+                || !own.clients.isEmpty()) {
+            throw new IdempotenceConfigException(
+                    "client " + name,
+                    ConfigValue.BUILDER,
+                    "registry, listener, executor and other clients are set on the outer builder");
+        }
         clients.computeIfAbsent(Objects.requireNonNull(name, "name"), absent -> new HashMap<>())
                 .putAll(own.values);
         return this;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import java.io.IOException;
@@ -12,9 +13,11 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -221,6 +224,20 @@ class IdempotenceClientConfigTest {
         assertThat(e).hasMessageContaining("allowed: ").hasMessageContaining("idempotence.properties");
         assertThatThrownBy(() -> file("idempotence.client.clients.a." + key + "=" + value))
                 .isInstanceOf(IdempotenceConfigException.class);
+    }
+
+    @Test
+    void settingsOfOneClientThatBelongToAllAreRefusedWithTheFix() {
+        Consumer<IdempotenceClientConfigBuilder> nested = own -> own.client("payments", other -> other.maxAttempts(2));
+        Consumer<IdempotenceClientConfigBuilder> listener = own -> own.listener(event -> {});
+        Consumer<IdempotenceClientConfigBuilder> executor = own -> own.executor(Runnable::run);
+        Consumer<IdempotenceClientConfigBuilder> registry = own -> own.retryRegistry(RetryRegistry.ofDefaults());
+        for (Consumer<IdempotenceClientConfigBuilder> wrong : List.of(nested, listener, executor, registry)) {
+            assertThatThrownBy(() -> IdempotenceClientConfig.builder().client("orders", wrong))
+                    .isInstanceOf(IdempotenceConfigException.class)
+                    .hasMessageContaining("client orders")
+                    .hasMessageContaining("on the outer builder");
+        }
     }
 
     @Test
