@@ -70,6 +70,7 @@ class CtrlCTest {
 
     /** PostgreSQL was stopped, and then Redis was started and stayed. */
     @Test
+    @Tag("all")
     void ctrlCWhileRedisStartsLeavesNoServer() throws Exception {
         run();
         await(() -> {

@@ -2,7 +2,6 @@ package io.idempotence.spring.method;
 
 import io.idempotence.spring.method.FormButtonsTest.Buttons;
 import io.idempotence.spring.method.FormButtonsTest.Form;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.web.embedded.jetty.JettyServletWebServerFactory;
@@ -11,7 +10,6 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 
 /** Jetty and Undertow parse the fields of a form as early as Tomcat does. */
-@Tag("boot-3")
 class FormButtonsOnOtherServersTest {
     /** It needs a Jetty that Spring Boot has configured. */
     private static final String WITHOUT_WEB_SOCKETS = "--spring.autoconfigure.exclude="
