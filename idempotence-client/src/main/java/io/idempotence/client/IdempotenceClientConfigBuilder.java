@@ -21,13 +21,11 @@ import org.jspecify.annotations.Nullable;
  * #build()} checks whether the values contradict each other. Not thread-safe.
  */
 public final class IdempotenceClientConfigBuilder {
-    private static final Executor DEFAULT_EXECUTOR = ForkJoinPool.commonPool();
-
     private final Map<ConfigKey<?>, ConfigValue> values = new HashMap<>();
     private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients = new HashMap<>();
     private @Nullable RetryRegistry retryRegistry;
     private @Nullable IdempotenceClientListener listener;
-    private Executor executor = DEFAULT_EXECUTOR;
+    private @Nullable Executor executor;
 
     /** A builder with every default. */
     IdempotenceClientConfigBuilder() {}
@@ -219,10 +217,7 @@ public final class IdempotenceClientConfigBuilder {
     public IdempotenceClientConfigBuilder client(String name, Consumer<IdempotenceClientConfigBuilder> settings) {
         IdempotenceClientConfigBuilder own = new IdempotenceClientConfigBuilder();
         settings.accept(own);
-        if (own.retryRegistry != null
-                || own.listener != null
-                || own.executor != DEFAULT_EXECUTOR
-                || !own.clients.isEmpty()) {
+        if (own.retryRegistry != null || own.listener != null || own.executor != null || !own.clients.isEmpty()) {
             throw new IdempotenceConfigException(
                     "client " + name,
                     ConfigValue.BUILDER,
@@ -290,7 +285,12 @@ public final class IdempotenceClientConfigBuilder {
      */
     public IdempotenceClientConfig build() {
         LayeredSettings settings = new LayeredSettings(values, clients);
-        return new IdempotenceClientConfig(settings, retryRegistry, listener, executor, new RetryBudgets(settings));
+        return new IdempotenceClientConfig(
+                settings,
+                retryRegistry,
+                listener,
+                Objects.requireNonNullElseGet(executor, ForkJoinPool::commonPool),
+                new RetryBudgets(settings));
     }
 
     private <T> IdempotenceClientConfigBuilder put(ConfigKey<T> key, T value) {

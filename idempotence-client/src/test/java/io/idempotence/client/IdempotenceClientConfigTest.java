@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.ForkJoinPool;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -232,7 +233,9 @@ class IdempotenceClientConfigTest {
         Consumer<IdempotenceClientConfigBuilder> listener = own -> own.listener(event -> {});
         Consumer<IdempotenceClientConfigBuilder> executor = own -> own.executor(Runnable::run);
         Consumer<IdempotenceClientConfigBuilder> registry = own -> own.retryRegistry(RetryRegistry.ofDefaults());
-        for (Consumer<IdempotenceClientConfigBuilder> wrong : List.of(nested, listener, executor, registry)) {
+        Consumer<IdempotenceClientConfigBuilder> usualExecutor = own -> own.executor(ForkJoinPool.commonPool());
+        for (Consumer<IdempotenceClientConfigBuilder> wrong :
+                List.of(nested, listener, executor, usualExecutor, registry)) {
             assertThatThrownBy(() -> IdempotenceClientConfig.builder().client("orders", wrong))
                     .isInstanceOf(IdempotenceConfigException.class)
                     .hasMessageContaining("client orders")
