@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.internal.Causes;
+import io.idempotence.server.storage.AtOnce;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.time.Duration;
@@ -20,6 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -389,22 +391,11 @@ class FlatCombinerPropertiesTest {
 
     @Property(tries = 4, shrinking = ShrinkingMode.OFF)
     void everyCallerGetsItsOwnReplyOrCorrectlyLearnsWhetherItWasSent(@ForAll long seed) throws Exception {
-        ExecutorService runs = Executors.newFixedThreadPool(RUNS_AT_A_TIME);
-        try {
-            List<Future<Void>> ends = new ArrayList<>();
-            for (int i = 0; i < RUNS_AT_A_TIME; i++) {
-                Chaos chaos = new Chaos(seed + i, true);
-                ends.add(runs.submit(() -> {
-                    chaos.run();
-                    return null;
-                }));
-            }
-            for (Future<Void> end : ends) {
-                end.get();
-            }
-        } finally {
-            runs.shutdownNow();
-        }
+        AtomicLong next = new AtomicLong(seed);
+        AtOnce.run(RUNS_AT_A_TIME, () -> {
+            new Chaos(next.getAndIncrement(), true).run();
+            return null;
+        });
     }
 
     @Property(tries = 8, shrinking = ShrinkingMode.OFF)
