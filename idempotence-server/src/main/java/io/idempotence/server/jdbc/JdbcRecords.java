@@ -121,8 +121,9 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 throw e;
             }
             LOG.warn(
-                    "a result of {} bytes exceeds max_allowed_packet of the database; it is not stored, and duplicates are refused as"
-                            + " result-unavailable; raise max_allowed_packet, or lower maxResponseBody of the filter",
+                    "a result of {} bytes could not be written, and with escapes it may exceed max_allowed_packet; it is not stored,"
+                            + " and duplicates are refused as result-unavailable; raise max_allowed_packet to twice the largest result,"
+                            + " or lower maxResponseBody of the filter",
                     result.length,
                     e);
             return finish(action, claim, phase, ClaimResult.noResult(), retention);
@@ -130,8 +131,8 @@ abstract class JdbcRecords implements IdempotenceStorage {
     }
 
     /**
-     * Whether a write may have failed because of the size of its result, which no retry changes. MySQL and MariaDB may close the connection
-     * then, so the exception does not tell. The driver may escape each byte of the result.
+     * Whether a write may have failed because of the size of its result. A retry would then fail in the same way. The exception does not
+     * show it: MySQL and MariaDB may just close the connection. Nor does the size alone, because the driver may escape each byte.
      */
     private boolean mayExceedPacket(byte[] result) {
         long most = 2L * result.length + BESIDE_RESULT;
