@@ -137,8 +137,8 @@ public final class IdempotenceScope {
      * @throws X what {@code call} throws; an {@link OutcomeUnknown} if the outcome is still unknown
      * @throws IllegalStateException inside a {@code resume} of another ID, or if {@code call} returned without a call that carries an ID.
      *     Thrown by the call itself, with nothing sent, if it has another ID, or if {@link IdempotenceClientConfig#serverRetention()} will
-     *     be over before its deadline; with OkHttp it is then the cause of an {@link java.io.IOException}. The server half may have forgotten
-     *     the ID and would execute the call again, so check the business data instead
+     *     be over before its deadline: the server half may have forgotten the ID and would execute the call again, so check the business
+     *     data instead. With OkHttp, what the call throws is the cause of an {@link java.io.IOException}
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {

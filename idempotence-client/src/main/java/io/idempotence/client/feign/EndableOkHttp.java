@@ -121,7 +121,7 @@ final class EndableOkHttp {
         seen.started();
         try {
             Response response = chain.proceed(chain.request());
-            // Only of an error it matters who sent it.
+            // The headers of an error tell a gateway's from the server half's. Others are not looked at.
             seen.responded(
                     response.code(),
                     response.isSuccessful()

@@ -114,8 +114,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
 
     /**
      * A storage on the application's own client: {@code RedisClient}, {@code JedisPooled}, {@code RedisClusterClient}, {@code JedisCluster}
-     * or any other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's. Bound them. Neither
-     * the user's rights nor the set-up of the server is checked.
+     * or any other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's. Bound them.
+     * Neither the user's rights nor the set-up of the server is checked.
      *
      * <p>This storage closes the idle connections of the client's pools if Redis replies that it is not a primary that takes writes. New
      * connections then find the new primary. The old ones would fail the application's own writes as well. A {@code JedisSentineled} of
@@ -153,8 +153,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * A builder of a {@link RedisIdempotenceStorage} that opens its own connections. Not thread-safe. Defaults: those of the class; no Sentinel, no waiting for
-     * replicas, not strict, no lazy start.
+     * A builder of a {@link RedisIdempotenceStorage} that opens its own connections. Not thread-safe. Defaults: those of the class; no
+     * Sentinel, no waiting for replicas, not strict, no lazy start.
      */
     public static final class Builder {
         private final RedisAddresses addresses;

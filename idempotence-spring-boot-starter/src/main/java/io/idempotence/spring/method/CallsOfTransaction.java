@@ -16,13 +16,13 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 final class CallsOfTransaction implements TransactionSynchronization {
     private final TransactionEffects effects;
     private final Map<IdempotentCall, Ran> calls = new HashMap<>();
-    /** The savepoints by their numbers. One that was made before the first call is not among them. */
+    /** The number of each savepoint, in the order in which they were made. One that was made before the first call is not among them. */
     private final Map<Object, Integer> savepoints = new IdentityHashMap<>();
 
     /**
      * A call that ran.
      *
-     * @param savepoints how many there were
+     * @param savepoints how many savepoints had been made before it
      */
     private record Ran(
             IdempotentExecution execution,
@@ -44,7 +44,7 @@ final class CallsOfTransaction implements TransactionSynchronization {
                 .orElse(null);
     }
 
-    /** Those of the transaction of this thread, perhaps the first ones. */
+    /** The calls of the transaction of this thread. Registers them with the transaction if there were none. */
     static CallsOfTransaction begun(TransactionEffects effects) {
         CallsOfTransaction known = current();
         if (known != null) {

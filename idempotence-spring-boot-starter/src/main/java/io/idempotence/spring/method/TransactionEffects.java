@@ -195,7 +195,7 @@ final class TransactionEffects {
             }
         }
 
-        /** The first callback after the commit. Executions of those behind it are no longer part of the transaction. */
+        /** Ends the marking after the commit, before other callbacks run: what they execute is not part of the transaction. */
         private final class End implements TransactionSynchronization {
             @Override
             public int getOrder() {

@@ -133,9 +133,9 @@ record RequestEnd(
 
     /**
      * Whether this is the outcome of the operation, earlier attempts included. A response that was given before the server half checked the
-     * ID leaves the outcome of an earlier attempt open: a malformed ID, an unknown refusal, a status that a gateway or a login may return, or
-     * an error that code on this side made. So does the refusal key-reused: it means that the attempts differed, and the earlier one may have
-     * been executed.
+     * ID leaves the outcome of an earlier attempt open: a malformed ID, an unknown refusal, a status that a gateway or a login may return,
+     * or an error that code on this side made. So does the refusal key-reused: it means that the attempts differed, and the earlier one may
+     * have been executed.
      */
     boolean settles() {
         if (outcome == SUCCEEDED) {
