@@ -149,6 +149,9 @@ class AsyncExecutorTest extends FeignTestBase {
                 .as("Feign makes its own default client after capabilities were asked")
                 .extracting(Field::getName)
                 .contains("executorService");
+        // A response that comes before Feign awaits it is decoded by the caller.
+        CompletableFuture<Void> awaited = new CompletableFuture<>();
+        server.respond(Reply.ok("ok").before(awaited::join));
         AtomicReference<ClassLoader> seen = new AtomicReference<>();
         AsyncOrders orders = IdempotentFeign.install(
                         AsyncFeign.builder().decoder((response, type) -> {
@@ -161,7 +164,9 @@ class AsyncExecutorTest extends FeignTestBase {
         Thread caller = new Thread(() -> called.complete(orders.create("x")), "caller");
         caller.setContextClassLoader(new ClassLoader(null) {});
         caller.start();
-        get(get(called));
+        CompletableFuture<String> response = get(called);
+        awaited.complete(null);
+        get(response);
         assertThat(seen.get()).isSameAs(Thread.currentThread().getContextClassLoader());
     }
 }
