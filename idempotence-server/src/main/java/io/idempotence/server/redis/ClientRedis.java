@@ -18,6 +18,7 @@ import redis.clients.jedis.util.Pool;
 /** The application's own client, of any class. The client itself handles broken connections and redirections. */
 final class ClientRedis implements Redis {
     private final UnifiedJedis client;
+    private final SetUpWarnings warnings = new SetUpWarnings(this);
     private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
 
     ClientRedis(UnifiedJedis client) {
@@ -31,6 +32,12 @@ final class ClientRedis implements Redis {
 
     @Override
     public Object run(LuaScript script, byte[] key, byte[]... args) {
+        Object reply = send(script, key, args);
+        warnings.afterCall(key);
+        return reply;
+    }
+
+    private Object send(LuaScript script, byte[] key, byte[]... args) {
         RedisCall byName = RedisCall.evalsha(script, key, args);
         Watched watched = new Watched(byName.command(), 0);
         try {
@@ -100,7 +107,7 @@ final class ClientRedis implements Redis {
         return servers.size() == 1
                 ? servers
                 : servers.stream()
-                        .filter(server -> !ServerInfo.of(server).isClusterReplica())
+                        .filter(server -> !server.info().isClusterReplica())
                         .toList();
     }
 

@@ -87,7 +87,7 @@ final class ClusterTopology extends RedisTopology {
     @Override
     List<RedisServer> primaries() {
         return servers().stream()
-                .filter(server -> !ServerInfo.of(server).isClusterReplica())
+                .filter(server -> !server.info().isClusterReplica())
                 .toList();
     }
 

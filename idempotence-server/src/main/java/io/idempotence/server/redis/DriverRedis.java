@@ -9,6 +9,7 @@ import java.util.NoSuchElementException;
 /** Redis through a driver of the application's choice. */
 final class DriverRedis implements Redis {
     private final RedisCommands commands;
+    private final SetUpWarnings warnings = new SetUpWarnings(this);
 
     DriverRedis(RedisCommands commands) {
         this.commands = commands;
@@ -21,6 +22,12 @@ final class DriverRedis implements Redis {
 
     @Override
     public Object run(LuaScript script, byte[] key, byte[]... args) {
+        Object reply = send(script, key, args);
+        warnings.afterCall(key);
+        return reply;
+    }
+
+    private Object send(LuaScript script, byte[] key, byte[]... args) {
         try {
             return commands.evalsha(script.sha1(), key, args);
         } catch (RuntimeException e) {

@@ -214,7 +214,7 @@ final class RedisConnector {
     private void checkSetUp(String name, List<RedisServer> servers) {
         List<String> risks = new ArrayList<>();
         for (RedisServer server : servers) {
-            ServerInfo info = ServerInfo.of(server);
+            ServerInfo info = server.info();
             if (strict && !info.isKnown()) {
                 risks.add("its configuration may not be read; give the user the right to INFO");
             }
@@ -232,7 +232,7 @@ final class RedisConnector {
 
     /** Whether a server is a node of a Cluster. A user without {@code INFO} may use {@code CLUSTER} if there is one. */
     private static boolean isClusterNode(RedisServer server) {
-        ServerInfo info = ServerInfo.of(server);
+        ServerInfo info = server.info();
         if (info.isKnown()) {
             return info.isInCluster();
         }

@@ -3,14 +3,20 @@ package io.idempotence.server.redis;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
+import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.util.Pool;
 
 /** A server that can be called directly, whatever keys it has. */
 @FunctionalInterface
 interface RedisServer {
+    Logger LOG = LoggerFactory.getLogger(RedisIdempotenceStorage.class);
+
     /**
      * Sends calls together.
      *
@@ -22,6 +28,18 @@ interface RedisServer {
     /** Sends one call, and throws an error reply. */
     default Object ask(RedisCall call) {
         return orThrow(ask(List.of(call)).get(0));
+    }
+
+    /** Its self-description, unknown if the user may not read it. */
+    default ServerInfo info() {
+        try {
+            return ServerInfo.parse(ask(RedisCall.of(Protocol.Command.INFO)));
+        } catch (JedisException e) {
+            LOG.debug(
+                    "INFO was refused, so the configuration of this Redis is unknown; give the user the right to INFO",
+                    e);
+            return ServerInfo.UNKNOWN;
+        }
     }
 
     static boolean isError(Object reply) {

@@ -7,10 +7,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-import redis.clients.jedis.Protocol;
-import redis.clients.jedis.exceptions.JedisException;
 
 /**
  * The self-description of a server.
@@ -18,23 +14,19 @@ import redis.clients.jedis.exceptions.JedisException;
  * @param fields the fields of {@code INFO}; empty if the user lacks the right
  */
 record ServerInfo(Map<String, String> fields) {
-    private static final Logger LOG = LoggerFactory.getLogger(RedisIdempotenceStorage.class);
     private static final Pattern VERSION = Pattern.compile("(\\d{1,4})\\.(\\d{1,4})\\..*");
 
-    static ServerInfo of(RedisServer server) {
+    static final ServerInfo UNKNOWN = new ServerInfo(Map.of());
+
+    /** Reads the reply to {@code INFO}, which some drivers return as a list of one. */
+    static ServerInfo parse(Object reply) {
+        Object info = reply instanceof List<?> list ? list.get(0) : reply;
         Map<String, String> fields = new HashMap<>();
-        try {
-            byte[] info = (byte[]) server.ask(RedisCall.of(Protocol.Command.INFO));
-            for (String line : new String(info, StandardCharsets.UTF_8).split("\r?\n", -1)) {
-                int colon = line.indexOf(':');
-                if (colon > 0) {
-                    fields.put(line.substring(0, colon), line.substring(colon + 1));
-                }
+        for (String line : new String((byte[]) info, StandardCharsets.UTF_8).split("\r?\n", -1)) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                fields.put(line.substring(0, colon), line.substring(colon + 1));
             }
-        } catch (JedisException e) {
-            LOG.debug(
-                    "INFO was refused, so the configuration of this Redis is unknown; give the user the right to INFO",
-                    e);
         }
         return new ServerInfo(fields);
     }

@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import io.idempotence.server.CapturedLog;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
 import java.net.URI;
@@ -16,8 +18,11 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.UnifiedJedis;
 
 /** The checks of servers that could lose or refuse claims: {@code strict()} refuses them, and without it there is a warning. */
 @Tag("redis-7")
@@ -115,6 +120,54 @@ class RedisSetUpTest {
                     .hasMessageNotContaining("s3cret");
             try (CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
                 RedisIdempotenceStorage.connect(uri).close();
+                assertThat(log.warnings()).isEmpty();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
+    void aServerOfTheApplicationsClientIsLookedAtOnce(String type) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru");
+                UnifiedJedis client = ApplicationsClients.oneServer(type, redis.port())) {
+            assertWarnedOnce(RedisIdempotenceStorage.using(client), "set noeviction");
+        }
+    }
+
+    @Test
+    void aServerOfTheApplicationsDriverIsLookedAtOnce() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru")) {
+            LettuceConnectionFactory connections = SpringDataStorageTest.connectionsTo(redis.port());
+            try {
+                assertWarnedOnce(RedisIdempotenceStorage.over(new SpringDataRedis(connections)), "set noeviction");
+            } finally {
+                connections.destroy();
+            }
+        }
+    }
+
+    private static void assertWarnedOnce(IdempotenceStorage storage, String why) {
+        try (CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
+            assertThat(log.warnings()).as("before the first call").isEmpty();
+            Claims.claim(storage, Claims.newKey());
+            Claims.claim(storage, Claims.newKey());
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .singleElement(as(STRING))
+                    .contains("Redis (the application's ", why);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
+    void aServerOfTheApplicationThatMayNotBeAskedServes(String type) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            try (Jedis jedis = redis.jedis()) {
+                jedis.aclSetUser("default", "-info");
+            }
+            try (UnifiedJedis client = ApplicationsClients.oneServer(type, redis.port());
+                    CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
+                Claims.claim(RedisIdempotenceStorage.using(client), Claims.newKey());
                 assertThat(log.warnings()).isEmpty();
             }
         }
