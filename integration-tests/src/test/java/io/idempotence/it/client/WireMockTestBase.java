@@ -21,6 +21,7 @@ import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
 import io.idempotence.ClosedPort;
+import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
@@ -31,11 +32,13 @@ import io.idempotence.client.feign.IdempotentFeign;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import okhttp3.OkHttpClient;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -48,6 +51,11 @@ import org.junit.jupiter.api.BeforeEach;
  */
 abstract class WireMockTestBase {
     static final String OK = "ok";
+
+    private static final Pattern GENERATED = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
+
+    /** The generated IDs of earlier tests' calls. A request that such a call gave up at its deadline may arrive after its test. */
+    private static final Set<String> EARLIER = ConcurrentHashMap.newKeySet();
 
     static WireMockServer provider;
 
@@ -88,6 +96,15 @@ abstract class WireMockTestBase {
     void everythingIsFine() {
         provider.resetAll();
         provider.stubFor(any(anyUrl()).atPriority(10).willReturn(ok()));
+    }
+
+    @AfterEach
+    void rememberIds() {
+        attemptEvents.stream()
+                .flatMap(event -> event.id().stream())
+                .map(IdempotenceId::value)
+                .filter(id -> GENERATED.matcher(id).matches())
+                .forEach(EARLIER::add);
     }
 
     @AfterEach
@@ -220,9 +237,12 @@ abstract class WireMockTestBase {
         return ClosedPort.url();
     }
 
-    /** What the provider received, in order. */
+    /** What the provider received from the calls of this test, in order. */
     static List<LoggedRequest> received() {
-        return provider.findAll(anyRequestedFor(anyUrl()));
+        return provider.findAll(anyRequestedFor(anyUrl())).stream()
+                .filter(request ->
+                        !EARLIER.contains(header(request, "Idempotency-Key").replace("\"", "")))
+                .toList();
     }
 
     /** The line of each request's ID, or "" where it has none. */
