@@ -7,7 +7,6 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.IOException;
 import java.io.InputStream;
@@ -24,7 +23,7 @@ class OperatorJarIT {
     @Test
     void findsAndCountsByItself() throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.start()) {
-            try (Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()))) {
+            try (Idempotence idempotence = Idempotence.over(redis.connect())) {
                 idempotence.execute(new IdempotenceId("order-7"), () -> "paid");
             }
 

@@ -1,7 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.EmbeddedRedis;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
@@ -16,7 +16,7 @@ final class CrashingConsumer {
     public static void main(String[] args) throws Exception {
         String[] messages = Arrays.copyOfRange(args, 1, args.length);
         CountDownLatch working = new CountDownLatch(messages.length);
-        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(args[0]))
+        Idempotence idempotence = Idempotence.builder(EmbeddedRedis.connect(args[0]))
                 .policy(IdempotencePolicy.builder().lease(LEASE).build())
                 .build();
         for (String message : messages) {

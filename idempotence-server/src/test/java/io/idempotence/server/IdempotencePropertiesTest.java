@@ -39,7 +39,7 @@ class IdempotencePropertiesTest {
     @BeforeContainer
     static void start() {
         redis = EmbeddedRedis.start();
-        inRedis = RedisIdempotenceStorage.connect(redis.address());
+        inRedis = redis.connect();
         inDatabase = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
                 .createIfMissing()
                 .build();

@@ -50,7 +50,7 @@ class IdempotenceTest {
     }
 
     private Idempotence idempotence(IdempotencePolicy policy) {
-        return over(RedisIdempotenceStorage.connect(redis.address()), policy);
+        return over(redis.connect(), policy);
     }
 
     private Idempotence over(IdempotenceStorage storage, IdempotencePolicy policy) {
@@ -99,9 +99,8 @@ class IdempotenceTest {
     @Test
     void servicesInOneStorageDoNotMeet() {
         assertThat(idempotence().saveIfAbsent("order-1")).isTrue();
-        Idempotence other = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
-                .namespace("points")
-                .build();
+        Idempotence other =
+                Idempotence.builder(redis.connect()).namespace("points").build();
         open.add(other);
         assertThat(other.saveIfAbsent("order-1")).isTrue();
     }
@@ -281,7 +280,7 @@ class IdempotenceTest {
                 IdempotencePolicy.builder().lease(Duration.ofMillis(100)).build();
         List<StorageKey> renewed = new CopyOnWriteArrayList<>();
         Idempotence idempotence = over(
-                new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).before((call, key) -> {
+                new FaultyStorage(redis.connect()).before((call, key) -> {
                     if (call == FaultyStorage.Call.RENEW) {
                         renewed.add(key);
                     }

@@ -55,7 +55,7 @@ class RecoveryTest {
     @BeforeAll
     static void start() {
         redis = EmbeddedRedis.start();
-        storage = RedisIdempotenceStorage.connect(redis.address());
+        storage = redis.connect();
     }
 
     @AfterAll

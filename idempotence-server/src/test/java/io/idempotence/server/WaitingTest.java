@@ -61,7 +61,7 @@ class WaitingTest {
     }
 
     private Idempotence idempotence(int maxWaiting) {
-        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+        Idempotence idempotence = Idempotence.builder(redis.connect())
                 .listener((event, id) -> events.add(event))
                 .maxWaiting(maxWaiting)
                 .build();
@@ -224,7 +224,7 @@ class WaitingTest {
                         call,
                         IdempotencePolicy.builder().lease(Duration.ofSeconds(1)).build());
         CompletableFuture<Decision> waiter = Duplicates.claim(idempotence, call, POLICY, LONG);
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+        try (RedisIdempotenceStorage storage = redis.connect()) {
             storage.delete(StorageKey.of("default", "", "", call.id()));
         }
         IdempotentCall other = IdempotentCall.of(call.id()).withFingerprint(fingerprint(2));
@@ -290,7 +290,7 @@ class WaitingTest {
     @Test
     void callersThatComeAndGoLeaveNoPollsBehind() {
         run(idempotence());
-        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()));
+        FaultyStorage storage = new FaultyStorage(redis.connect());
         Idempotence other = Idempotence.over(storage);
         open.add(other);
         for (int i = 0; i < 100; i++) {
@@ -309,12 +309,11 @@ class WaitingTest {
     void looksComeOften() {
         run(idempotence());
         List<Long> looks = new CopyOnWriteArrayList<>();
-        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
-                .before((what, key) -> {
-                    if (what == FaultyStorage.Call.FIND) {
-                        looks.add(System.nanoTime());
-                    }
-                });
+        FaultyStorage storage = new FaultyStorage(redis.connect()).before((what, key) -> {
+            if (what == FaultyStorage.Call.FIND) {
+                looks.add(System.nanoTime());
+            }
+        });
         Idempotence other = Idempotence.over(storage);
         open.add(other);
         long start = System.nanoTime();
@@ -329,12 +328,11 @@ class WaitingTest {
     @Test
     void nobodyIsLookedForWhoHasLeft() {
         Map<StorageKey, AtomicInteger> looks = new ConcurrentHashMap<>();
-        FaultyStorage storage = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address()))
-                .before((what, key) -> {
-                    if (what == FaultyStorage.Call.FIND) {
-                        looks.computeIfAbsent(key, one -> new AtomicInteger()).incrementAndGet();
-                    }
-                });
+        FaultyStorage storage = new FaultyStorage(redis.connect()).before((what, key) -> {
+            if (what == FaultyStorage.Call.FIND) {
+                looks.computeIfAbsent(key, one -> new AtomicInteger()).incrementAndGet();
+            }
+        });
         IdempotentCall still = IdempotentCall.of(IdempotenceId.of("order-2")).withFingerprint(fingerprint(1));
         StorageKey left = StorageKey.of("default", "", "", call.id());
         StorageKey stays = StorageKey.of("default", "", "", still.id());
@@ -373,7 +371,7 @@ class WaitingTest {
                 .lease(Duration.ofMillis(500))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
-        FaultyStorage cutOff = new FaultyStorage(RedisIdempotenceStorage.connect(redis.address())).withoutRenewals();
+        FaultyStorage cutOff = new FaultyStorage(redis.connect()).withoutRenewals();
         Idempotence first = Idempotence.over(cutOff);
         open.add(first);
         ClaimedExecution late = ((Decision.Run) first.engine().claim(call, shortLease)).execution();
@@ -395,7 +393,7 @@ class WaitingTest {
 
     @Test
     void anImpossibleNumberOfWaitersIsRefused() {
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+        try (RedisIdempotenceStorage storage = redis.connect()) {
             Idempotence.Builder builder = Idempotence.builder(storage);
             assertThatThrownBy(() -> builder.maxWaiting(-1))
                     .isInstanceOf(IllegalArgumentException.class)

@@ -9,7 +9,6 @@ import io.idempotence.examples.payments.provider.Ledger;
 import io.idempotence.examples.payments.provider.PaymentProvider;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,7 +40,7 @@ class PaymentJobTest {
     @BeforeEach
     void start() throws IOException {
         redis = EmbeddedRedis.start();
-        idempotence = Idempotence.over(RedisIdempotenceStorage.connect(redis.address()));
+        idempotence = Idempotence.over(redis.connect());
         provider = PaymentProvider.startProtected("provider", ledger, idempotence);
         book = directory.resolve("book");
         try (OrderBook orders = OrderBook.open(book)) {

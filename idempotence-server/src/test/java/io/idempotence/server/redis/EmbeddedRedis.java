@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
@@ -25,6 +26,7 @@ import redis.clients.jedis.exceptions.JedisException;
  */
 public final class EmbeddedRedis implements AutoCloseable {
     private static final Duration START_TIMEOUT = Duration.ofSeconds(15);
+    private static final Duration PATIENCE = Duration.ofSeconds(20);
     private static final int PORT_ATTEMPTS = 10;
     // The bus of a Cluster node is 10,000 above its port.
     private static final int MAX_PORT = 55_535;
@@ -134,6 +136,23 @@ public final class EmbeddedRedis implements AutoCloseable {
     /** The same over restarts. */
     public int port() {
         return port;
+    }
+
+    /** A new storage on it, which the caller closes. */
+    public RedisIdempotenceStorage connect() {
+        return connect(address());
+    }
+
+    /** A storage that waits longer than a busy machine pauses. For tests that are not about its timeouts. */
+    public static RedisIdempotenceStorage connect(String addresses) {
+        ConnectionPoolConfig pool = RedisConnector.defaultPoolConfig();
+        pool.setMaxWait(PATIENCE);
+        return RedisIdempotenceStorage.builder(addresses)
+                .client(DefaultJedisClientConfig.builder()
+                        .timeoutMillis((int) PATIENCE.toMillis())
+                        .build())
+                .pool(pool)
+                .build();
     }
 
     /** {@code host:port}, as {@link RedisIdempotenceStorage#connect(String)} takes it. */

@@ -77,7 +77,7 @@ class RedisCompletionsTest extends RedisTestBase {
     void aListOfThemCostsOneRoundTrip() throws IOException {
         RoundTrips trips = new RoundTrips();
         try (DelayProxy wire = new DelayProxy(redis.port(), trips);
-                RedisIdempotenceStorage counted = RedisIdempotenceStorage.connect(wire.address())) {
+                RedisIdempotenceStorage counted = EmbeddedRedis.connect(wire.address())) {
             List<CompletionRequest> requests = claimed(counted, most);
             storage.completeAll(claimed(storage, 1));
             trips.since();
@@ -168,7 +168,7 @@ class RedisCompletionsTest extends RedisTestBase {
         IdempotencePolicy policy = IdempotencePolicy.builder()
                 .completion(Completion.AFTER_RESPONSE)
                 .build();
-        try (RedisIdempotenceStorage own = RedisIdempotenceStorage.connect(redis.address());
+        try (RedisIdempotenceStorage own = redis.connect();
                 Idempotence idempotence = Idempotence.builder(own)
                         .policy(policy)
                         .listener((event, id) -> {

@@ -73,7 +73,7 @@ class RedisLostReplyTest {
                                 "127.0.0.1", wires.get(node.getPort()).port()))
                         .build())
                 .build();
-        elsewhere = RedisIdempotenceStorage.connect(cluster.addresses());
+        elsewhere = EmbeddedRedis.connect(cluster.addresses());
     }
 
     @AfterEach

@@ -27,6 +27,6 @@ public final class RedisOfAClass implements BeforeAllCallback, AfterAllCallback 
 
     /** A new storage on it, which the caller closes. */
     public RedisIdempotenceStorage connect() {
-        return RedisIdempotenceStorage.connect(redis.address());
+        return redis.connect();
     }
 }

@@ -15,7 +15,7 @@ class RedisPropertiesTest extends StorageProperties {
     @BeforeContainer
     static void start() {
         redis = EmbeddedRedis.start();
-        storage = RedisIdempotenceStorage.connect(redis.address());
+        storage = redis.connect();
     }
 
     @AfterContainer

@@ -19,7 +19,7 @@ abstract class RedisTestBase {
     @BeforeAll
     static void start() {
         redis = EmbeddedRedis.start();
-        storage = RedisIdempotenceStorage.connect(redis.address());
+        storage = redis.connect();
         jedis = redis.jedis();
     }
 

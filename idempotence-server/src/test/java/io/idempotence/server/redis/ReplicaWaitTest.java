@@ -63,7 +63,7 @@ class ReplicaWaitTest {
     void aTakeOverWithoutItsReplicasStaysOne() {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage alone = RedisIdempotenceStorage.connect(primary.address());
+                RedisIdempotenceStorage alone = primary.connect();
                 RedisIdempotenceStorage storage = replicated(primary)) {
             StorageKey key = Claims.newKey();
             alone.renew(Claims.claim(alone, key), Duration.ofMillis(1));
@@ -121,7 +121,7 @@ class ReplicaWaitTest {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
                 RedisIdempotenceStorage storage = replicated(primary);
-                Idempotence other = Idempotence.over(RedisIdempotenceStorage.connect(primary.address()))) {
+                Idempotence other = Idempotence.over(primary.connect())) {
             FaultyStorage wire = new FaultyStorage(storage);
             Idempotence idempotence = Idempotence.builder(wire)
                     .listener((event, which) -> events.add(event))

@@ -12,7 +12,7 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotencePolicy.Completion;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.io.BufferedReader;
@@ -160,7 +160,7 @@ public final class ProviderProcess implements AutoCloseable {
     public static void main(String[] args) {
         IdempotencePolicy policy =
                 policy(args[2]).completion(Completion.valueOf(args[3])).build();
-        serve(RedisIdempotenceStorage.connect(args[0]), args[1], policy);
+        serve(EmbeddedRedis.connect(args[0]), args[1], policy);
     }
 
     static IdempotencePolicy.Builder policy(String onAbandoned) {

@@ -2,7 +2,7 @@ package io.idempotence.it.fault;
 
 import io.idempotence.OnAbandoned;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Duration;
 import java.time.Instant;
@@ -30,7 +30,7 @@ final class ShiftedProvider {
 
     private static IdempotenceStorage storage(String address) {
         if (!address.startsWith("jdbc:")) {
-            return RedisIdempotenceStorage.connect(address);
+            return EmbeddedRedis.connect(address);
         }
         PGSimpleDataSource database = new PGSimpleDataSource();
         database.setUrl(address);

@@ -23,7 +23,6 @@ import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.ServerTime;
 import java.io.IOException;
 import java.io.InputStream;
@@ -59,7 +58,7 @@ class PairDoubtIT extends PairTestBase {
     }
 
     private void provider() {
-        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
+        startProvider(() -> redis.connect());
     }
 
     interface Puts {

@@ -15,7 +15,6 @@ import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestSettings;
@@ -106,7 +105,7 @@ class WaitingIT {
     }
 
     private Idempotence idempotence() {
-        Idempotence idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(redis.address()))
+        Idempotence idempotence = Idempotence.builder(redis.connect())
                 .listener((event, which) -> events.add(event))
                 .build();
         toClose.add(idempotence);

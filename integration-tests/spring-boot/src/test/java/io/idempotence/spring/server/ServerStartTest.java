@@ -9,7 +9,6 @@ import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
@@ -218,7 +217,7 @@ class ServerStartTest {
     void aCompletionThatWaitsIsWrittenWhenTheApplicationEnds() throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 Jedis jedis = redis.jedis();
-                IdempotenceStorage looking = RedisIdempotenceStorage.connect(redis.address())) {
+                IdempotenceStorage looking = redis.connect()) {
             ConfigurableApplicationContext application = Till.start(OnRedis.class, "--redis.port=" + redis.port());
             application.getBean(Idempotence.class).execute(IdempotenceId.of(id), () -> {
                 jedis.configSet("min-replicas-to-write", "1");
