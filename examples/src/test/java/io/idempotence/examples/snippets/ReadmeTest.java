@@ -13,6 +13,7 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -62,6 +63,29 @@ class ReadmeTest {
     void pageAboutFeignShowsTheCompiledCode() throws IOException {
         assertThat(blocks("docs/feign.md", "java"))
                 .containsExactly(snippet("ConsumerSnippet"), snippet("RetrySnippet"), snippet("AsyncRetrySnippet"));
+    }
+
+    @Test
+    void noOtherPageHasCode() throws IOException {
+        List<String> pages = new ArrayList<>();
+        for (Path page : pages()) {
+            if (!blocks(ROOT.relativize(page).toString(), "java").isEmpty()) {
+                pages.add(page.getFileName().toString());
+            }
+        }
+        assertThat(pages)
+                .as("pages whose code is compiled: here, in DocumentedCodeTest, and in the quick start's test")
+                .containsExactlyInAnyOrder(
+                        "README.md",
+                        "README.zh-CN.md",
+                        "feign.md",
+                        "messages.md",
+                        "okhttp.md",
+                        "server-configuration.md",
+                        "spring.md",
+                        "spring.zh-CN.md",
+                        "storage-jdbc.md",
+                        "timed-out-calls.md");
     }
 
     @Test
