@@ -37,8 +37,11 @@ final class ApplicationsClients {
     }
 
     static UnifiedJedis oneServer(String type, int port, ConnectionPoolConfig pool) {
+        return oneServer(type, port, RedisConnector.defaultClientConfig(), pool);
+    }
+
+    static UnifiedJedis oneServer(String type, int port, JedisClientConfig config, ConnectionPoolConfig pool) {
         HostAndPort address = new HostAndPort("127.0.0.1", port);
-        JedisClientConfig config = RedisConnector.defaultClientConfig();
         return type.equals("RedisClient")
                 ? Newer.oneServer(address, config, pool)
                 : construct(type, address, config, pool);

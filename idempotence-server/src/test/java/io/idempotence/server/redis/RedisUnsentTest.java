@@ -19,6 +19,8 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -26,13 +28,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import redis.clients.jedis.ConnectionPoolConfig;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
 /** Which failed claims may have been written, and which certainly were not. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisUnsentTest {
+    private static final JedisClientConfig PATIENT =
+            DefaultJedisClientConfig.builder().timeoutMillis(60_000).build();
+
     private final StorageKey key = Claims.newKey();
     private final ExecutorService threads = Executors.newFixedThreadPool(8);
     private EmbeddedRedis redis;
@@ -58,23 +65,42 @@ class RedisUnsentTest {
         return pool;
     }
 
+    /** With one connection, which whoever holds it keeps. */
+    private static RedisIdempotenceStorage connect(String addresses) {
+        return RedisIdempotenceStorage.builder(addresses)
+                .client(PATIENT)
+                .pool(oneConnection())
+                .build();
+    }
+
     private static StorageUnavailableException failure(RedisIdempotenceStorage storage, StorageKey key) {
         return catchThrowableOfType(StorageUnavailableException.class, () -> storage.claim(Claims.request(key)));
     }
 
     /** What is returned ends when the connection is free again. */
-    private Future<?> holdTheOnlyConnection(RedisIdempotenceStorage storage) {
+    private Future<?> holdTheOnlyConnection(RedisIdempotenceStorage storage, Runnable holdReplies) {
         storage.find(key);
-        wire.holdReplies();
-        Future<?> holder = threads.submit(() -> storage.find(key));
-        await().until(() -> failure(storage, key).getMessage().contains("no free connection"));
-        return holder;
+        holdReplies.run();
+        AtomicReference<Thread> holder = new AtomicReference<>();
+        Future<?> held = threads.submit(() -> {
+            holder.set(Thread.currentThread());
+            storage.find(key);
+        });
+        await().until(() -> holder.get() != null && isReading(holder.get()));
+        assertThat(failure(storage, key)).hasMessageContaining("no free connection");
+        return held;
+    }
+
+    private static boolean isReading(Thread thread) {
+        return Stream.of(thread.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals("sun.nio.ch.NioSocketImpl")
+                        && frame.getMethodName().equals("read"));
     }
 
     @Test
     void aClaimThatFoundNoFreeConnectionIsCertainlyNotWritten() {
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(wire.address(), oneConnection())) {
-            holdTheOnlyConnection(storage);
+        try (RedisIdempotenceStorage storage = connect(wire.address())) {
+            holdTheOnlyConnection(storage, wire::holdReplies);
             assertThat(failure(storage, key).nothingWritten()).isTrue();
             wire.letGo();
         }
@@ -83,9 +109,9 @@ class RedisUnsentTest {
     @ParameterizedTest
     @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
     void aClaimThatFoundNoFreeConnectionOfTheApplicationIsCertainlyNotWritten(String type) {
-        try (UnifiedJedis client = ApplicationsClients.oneServer(type, wire.port(), oneConnection());
+        try (UnifiedJedis client = ApplicationsClients.oneServer(type, wire.port(), PATIENT, oneConnection());
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.using(client)) {
-            holdTheOnlyConnection(storage);
+            holdTheOnlyConnection(storage, wire::holdReplies);
             assertThat(failure(storage, key).nothingWritten()).isTrue();
             wire.letGo();
         }
@@ -94,12 +120,12 @@ class RedisUnsentTest {
     @Test
     void anOverloadedPoolCausesNoFurtherScriptsAndLeavesNoTombstones() throws Exception {
         int requests = 8;
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(wire.address(), oneConnection());
+        try (RedisIdempotenceStorage storage = connect(wire.address());
                 Idempotence idempotence = Idempotence.builder(storage)
                         .policy(IdempotencePolicy.defaults())
                         .build();
                 Jedis jedis = redis.jedis()) {
-            Future<?> holder = holdTheOnlyConnection(storage);
+            Future<?> holder = holdTheOnlyConnection(storage, wire::holdReplies);
             jedis.configResetStat();
             List<Future<Refusal>> refused = new ArrayList<>();
             for (int i = 0; i < requests; i++) {
@@ -166,12 +192,8 @@ class RedisUnsentTest {
     @Test
     void aClaimInAClusterThatFoundNoFreeConnectionIsCertainlyNotWritten() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start();
-                RedisIdempotenceStorage storage =
-                        RedisIdempotenceStorage.connect(cluster.addresses(), oneConnection())) {
-            storage.find(key);
-            cluster.nodes().forEach(EmbeddedRedis::pause);
-            threads.submit(() -> storage.find(key));
-            await().until(() -> failure(storage, key).getMessage().contains("no free connection"));
+                RedisIdempotenceStorage storage = connect(cluster.addresses())) {
+            holdTheOnlyConnection(storage, () -> cluster.nodes().forEach(EmbeddedRedis::pause));
             assertThat(failure(storage, key).nothingWritten()).isTrue();
             cluster.nodes().forEach(EmbeddedRedis::resume);
         }

@@ -38,6 +38,7 @@ public final class FaultyStorage implements IdempotenceStorage {
     private volatile Fault after = (call, key) -> {};
     private volatile int completionsPerRoundTrip;
     private volatile int lostOutcomes;
+    private volatile Duration slowCall = IdempotenceStorage.super.slowCall();
     private final AtomicInteger brokenOutcomes = new AtomicInteger();
 
     public FaultyStorage(IdempotenceStorage delegate) {
@@ -57,6 +58,17 @@ public final class FaultyStorage implements IdempotenceStorage {
                 throw new StorageUnavailableException("the storage does not respond", null);
             }
         });
+    }
+
+    /** From when a call is so slow that it counts as a failure. Default: that of every storage. */
+    public FaultyStorage slowCall(Duration slow) {
+        slowCall = slow;
+        return this;
+    }
+
+    @Override
+    public Duration slowCall() {
+        return slowCall;
     }
 
     /** How many completions are on the wire together. */

@@ -46,8 +46,10 @@ class RecordedBeforeSentIT {
         String namespace = "t-" + UUID.randomUUID();
         try (IdempotenceStorage real = redis.connect();
                 IdempotenceStorage looks = redis.connect();
-                Idempotence idempotence = Idempotence.builder(
-                                new FaultyStorage(real).before((call, key) -> LockSupport.parkNanos(latency.toNanos())))
+                Idempotence idempotence = Idempotence.builder(new FaultyStorage(real)
+                                .before((call, key) -> LockSupport.parkNanos(latency.toNanos()))
+                                // A busy machine must not look like an outage, in which records follow later.
+                                .slowCall(Duration.ofMinutes(1)))
                         .namespace(namespace)
                         .build();
                 ServletServer server = TomcatServer.start(
