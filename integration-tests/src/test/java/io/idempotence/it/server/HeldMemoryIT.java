@@ -27,15 +27,18 @@ import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -43,6 +46,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The memory that requests hold: everything counts as often as it is in memory. */
 class HeldMemoryIT extends FilterTestBase {
     private static final String FORM_TYPE = "application/x-www-form-urlencoded";
+
+    /** What each caller is at. */
+    private final Map<Thread, String> calls = new ConcurrentHashMap<>();
 
     private ServletServer serveWithOneMebibyte(int responseSize) {
         return serve(
@@ -376,7 +382,9 @@ class HeldMemoryIT extends FilterTestBase {
                 .map(own -> CompletableFuture.runAsync(() -> callAtRandom(server, new Random(own)), executor))
                 .toList();
         assertThat(CompletableFuture.allOf(callers.toArray(CompletableFuture[]::new)))
-                .succeedsWithin(Duration.ofMinutes(1));
+                .as(this::callsAndThreads)
+                // before a request gives up, so that the threads show what it waits for
+                .succeedsWithin(Duration.ofSeconds(45));
         fails.set(false);
         // A request that needs nearly all of it finds it, once the last handler has ended.
         // Jetty may cut one that it has refused before.
@@ -386,9 +394,19 @@ class HeldMemoryIT extends FilterTestBase {
                         refusal(post(server.uri("/fails"), UUID.randomUUID().toString(), large)) == null);
     }
 
+    private String callsAndThreads() {
+        StringBuilder all = new StringBuilder("calls " + calls + "\n");
+        Thread.getAllStackTraces().forEach((thread, stack) -> {
+            all.append(thread).append('\n');
+            Stream.of(stack).forEach(frame -> all.append("    ").append(frame).append('\n'));
+        });
+        return all.toString();
+    }
+
     private void callAtRandom(ServletServer server, Random random) {
         for (int i = 0; i < 40; i++) {
             Call call = Call.values()[random.nextInt(Call.values().length)];
+            calls.put(Thread.currentThread(), i + " " + call);
             // Few IDs, so that there are replays, duplicates that wait and refusals.
             send(server, call, call + "-" + random.nextInt(8), random);
         }
