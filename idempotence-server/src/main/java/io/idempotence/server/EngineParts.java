@@ -15,7 +15,7 @@ import java.util.function.Function;
  * @param storage the storage itself, for renewals and background writes
  * @param guard the access of request threads to the storage
  * @param writes the completions that could not be written when they were due
- * @param claims the claims, which are released on a thread of their own, so that completions do not wait for it
+ * @param claims the claims, which are released on threads of their own, so that completions do not wait for it
  * @param unsettled the results that may still be replaced
  * @param completions the completions that follow their responses
  */
@@ -33,6 +33,9 @@ record EngineParts(
     /** The number of threads for completions. Several, because a completion that hangs, as on a dead shard, must not delay the others. */
     private static final int WRITERS = 8;
 
+    /** The number of threads that give claims back, for the same reason. */
+    private static final int GIVERS_BACK = 4;
+
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
         return over(storage, guard, events, maxWaiting, Scheduler::daemons);
@@ -49,7 +52,7 @@ record EngineParts(
                 events, guard, threads.apply("idempotence-writes"), WRITERS, IdempotenceEvent.UNKNOWN);
         // Nothing ran under these claims, so their outcome is not unknown.
         BackgroundWrites giveBacks = new BackgroundWrites(
-                events, guard, threads.apply("idempotence-give-backs"), 1, IdempotenceEvent.STORAGE_ERROR);
+                events, guard, threads.apply("idempotence-give-backs"), GIVERS_BACK, IdempotenceEvent.STORAGE_ERROR);
         guard.whenBack(() -> writes.isAwaiting() || giveBacks.isAwaiting(), () -> {
             writes.flush();
             giveBacks.flush();

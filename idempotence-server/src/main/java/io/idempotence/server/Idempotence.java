@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  * IdempotenceListener#onStorage} is called at both times.
  *
  * <p>Its threads are daemons that exist only while there is work: up to eight {@code idempotence-writes} for completions that the storage
- * did not take at once or that follow their response, one {@code idempotence-give-backs} for claims under which nothing
+ * did not take at once or that follow their response, up to four {@code idempotence-give-backs} for claims under which nothing
  * runs, {@code idempotence-renewals} for the leases of running handlers (one, and up to 16 more while several are due at once), one
  * {@code idempotence-polls} and one {@code idempotence-timeouts} for waiting duplicates, and up to four {@code idempotence-probes} while
  * the storage fails.

@@ -258,6 +258,34 @@ class GiveBackTest {
     }
 
     @Test
+    @DisplayName("T21: a claim is given back while another one is given back to a storage that hangs")
+    void aGiveBackThatHangsHoldsUpNoOther() {
+        CountDownLatch hangs = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        storage.before((call, which) -> {
+                    if (Thread.currentThread().getName().equals("idempotence-give-backs") && !which.equals(KEY)) {
+                        hangs.countDown();
+                        hang(goOn);
+                    }
+                })
+                .after((call, which) -> {
+                    if (call == Call.CLAIM && !Thread.currentThread().getName().startsWith("idempotence-")) {
+                        throw unavailable();
+                    }
+                });
+        Idempotence idempotence = provider.idempotence();
+        try {
+            assertThat(refusalOf(() -> idempotence.execute(IdempotenceId.of("on-a-dead-shard"), provider::work)))
+                    .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+            await().until(() -> hangs.getCount() == 0);
+            assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+            await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    @Test
     @DisplayName("T22: ends are recorded while claims are given back to a storage that hangs, as on a dead shard")
     void giveBacksThatHangHoldUpNoCompletion() throws Exception {
         CountDownLatch hangs = new CountDownLatch(1);
