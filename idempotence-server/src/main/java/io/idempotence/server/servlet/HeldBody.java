@@ -165,8 +165,8 @@ final class HeldBody {
         if (form == null && !isOfContainer() && rules != null && !rules.isJetty() && rules.parses(request)) {
             try {
                 parameters(request, Map.of(), rules);
-            } catch (FormRules.MalformedFormException e) {
-                // The page reports another failure than that of the form.
+            } catch (IllegalStateException e) {
+                // The form is malformed or too large. The page reports another failure than that of the form.
                 form = Map.of();
             }
         }

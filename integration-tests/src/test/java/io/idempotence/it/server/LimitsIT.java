@@ -6,12 +6,16 @@ import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import java.io.OutputStream;
@@ -95,6 +99,33 @@ class LimitsIT extends FilterTestBase {
                 assertThat(text(seen)).isEqualTo(text(expected));
             }
         }
+    }
+
+    @Test
+    @DisplayName("in Undertow, too many parameters fail the handler that asks for one, and no other")
+    void tooManyParametersInUndertowFailTheHandlerThatAsks() {
+        // Once for both containers of this class, and only with the Servlet API that Undertow has.
+        assumeThat(container == Container.TOMCAT && !ServletServer.isServlet61())
+                .isTrue();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                UndertowServer::start,
+                (request, response) -> {
+                    if (request.getRequestURI().equals("/asks")) {
+                        request.getParameter("a1");
+                    }
+                    response.sendError(422);
+                },
+                context -> IdempotenceFilter.install(context, idempotence));
+        String[] type = {"Content-Type", "application/x-www-form-urlencoded"};
+        assertThat(post(server.uri("/p"), "k1", form(1001), type).statusCode()).isEqualTo(422);
+        assertThat(post(server.uri("/p"), "k1", form(1001), type).statusCode()).isEqualTo(422);
+        assertThat(runs).hasValue(1);
+        assertThat(post(server.uri("/asks"), "k2", form(1001), type).statusCode())
+                .isEqualTo(500);
+        assertThat(post(server.uri("/asks"), "k2", form(1001), type).statusCode())
+                .isEqualTo(500);
+        assertThat(runs).hasValue(3);
     }
 
     @Test
