@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** A request body that was read before the handler runs. The handler reads it as a stream, as text, or as form parameters. */
@@ -215,6 +216,8 @@ final class HeldBody {
     private static final class BodyStream extends ServletInputStream {
         private final ByteArrayInputStream bytes;
         private final Executor afterDispatch;
+        private final AtomicBoolean endIsTold = new AtomicBoolean();
+        private volatile @Nullable ReadListener listener;
 
         BodyStream(byte[] body, Executor afterDispatch) {
             this.bytes = new ByteArrayInputStream(body);
@@ -226,27 +229,46 @@ final class HeldBody {
             return bytes.available() == 0;
         }
 
+        /** Like a container, it tells the listener when another thread has read the rest and asks for more. */
         @Override
         public boolean isReady() {
-            return true;
+            ReadListener reading = listener;
+            if (reading == null || !isFinished()) {
+                return true;
+            }
+            if (endIsTold.compareAndSet(false, true)) {
+                afterDispatch.execute(() -> tell(reading, reading::onAllDataRead));
+            }
+            return false;
         }
 
         @Override
         public void setReadListener(ReadListener listener) {
-            afterDispatch.execute(() -> {
-                try {
-                    int before = -1;
-                    while (!isFinished() && bytes.available() != before) {
-                        before = bytes.available();
-                        listener.onDataAvailable();
-                    }
-                    if (isFinished()) {
-                        listener.onAllDataRead();
-                    }
-                } catch (IOException | RuntimeException e) {
-                    listener.onError(e);
+            this.listener = listener;
+            afterDispatch.execute(() -> tell(listener, () -> {
+                int before = -1;
+                while (!isFinished() && bytes.available() != before) {
+                    before = bytes.available();
+                    listener.onDataAvailable();
                 }
-            });
+                if (isFinished() && endIsTold.compareAndSet(false, true)) {
+                    listener.onAllDataRead();
+                }
+            }));
+        }
+
+        /** A call of a listener. */
+        @FunctionalInterface
+        private interface Telling {
+            void run() throws IOException;
+        }
+
+        private static void tell(ReadListener listener, Telling telling) {
+            try {
+                telling.run();
+            } catch (IOException | RuntimeException e) {
+                listener.onError(e);
+            }
         }
 
         @Override

@@ -9,6 +9,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
@@ -33,6 +34,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -266,6 +268,59 @@ class AsyncHandlersIT extends FilterTestBase {
         assertThat(text(first)).isEqualTo("{\"amount\":5}");
         assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
+    }
+
+    /** As a reader with back pressure does: it reads when its consumer asks for more, and not when data is announced. */
+    @Test
+    void nonBlockingHandlersThatReadInAnotherThreadReachBothCallers() {
+        Handler handler = (request, response) -> {
+            AsyncContext async = request.startAsync();
+            async.setTimeout(10_000);
+            ByteArrayOutputStream body = new ByteArrayOutputStream();
+            ServletInputStream in = request.getInputStream();
+            in.setReadListener(new ReadListener() {
+                @Override
+                public void onDataAvailable() {
+                    Thread caller = Thread.currentThread();
+                    executor.execute(() -> {
+                        await().until(() -> Stream.of(caller.getStackTrace())
+                                .noneMatch(frame -> frame.getClassName().startsWith("io.idempotence.")));
+                        readAll(in, body);
+                    });
+                }
+
+                @Override
+                public void onAllDataRead() {
+                    respond(async, 200, body.toString(StandardCharsets.UTF_8));
+                    async.complete();
+                }
+
+                @Override
+                public void onError(Throwable e) {
+                    async.complete();
+                }
+            });
+        };
+        HttpResponse<byte[]> without = call(start(handler, context -> {}));
+        assertThat(text(without)).isEqualTo("{\"amount\":5}");
+        ServletServer server = serve(handler);
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo(text(without));
+        assertSameResponse(first, call(server));
+        assertThat(runs).hasValue(2);
+    }
+
+    private static void readAll(ServletInputStream in, ByteArrayOutputStream body) {
+        try {
+            while (in.isReady() && !in.isFinished()) {
+                int next = in.read();
+                if (next >= 0) {
+                    body.write(next);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Tasks that are started later run meanwhile, so the second listener would run, too, if it could. */
