@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Verdict;
@@ -167,12 +168,11 @@ final class ExecutionEnd {
     }
 
     private static FormRules.@Nullable MalformedFormException malformedForm(Throwable thrown) {
-        for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
-            if (cause instanceof FormRules.MalformedFormException malformed) {
-                return malformed;
-            }
-        }
-        return null;
+        return Causes.of(thrown)
+                .filter(FormRules.MalformedFormException.class::isInstance)
+                .map(FormRules.MalformedFormException.class::cast)
+                .findFirst()
+                .orElse(null);
     }
 
     private boolean mayStillRun() {

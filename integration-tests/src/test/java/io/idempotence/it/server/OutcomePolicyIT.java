@@ -11,11 +11,13 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.FailureRule;
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletResponse;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
@@ -69,6 +71,35 @@ class OutcomePolicyIT extends FilterTestBase {
         assertThat(call(server).statusCode()).isEqualTo(500);
         assertThat(call(server).statusCode()).isEqualTo(200);
         assertThat(replayed(call(server))).isTrue();
+        assertThat(runs).hasValue(2);
+    }
+
+    @Test
+    @DisplayName("P7: an exception whose causes form a cycle ends its execution like any other")
+    void anExceptionThatIsItsOwnCauseEndsItsExecution() {
+        IllegalStateException thrown = new IllegalStateException("outer");
+        thrown.initCause(new IllegalStateException("inner", thrown));
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> {
+                    if (runs.get() == 1) {
+                        throw thrown;
+                    }
+                    respond(response, 200, "ok");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        try {
+                            chain.doFilter(request, response);
+                        } catch (IllegalStateException e) {
+                            // Jetty itself never ends such a request.
+                            ((HttpServletResponse) response).sendError(500);
+                        }
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(call(server).statusCode()).isEqualTo(500);
+        assertThat(call(server).statusCode()).isEqualTo(200);
         assertThat(runs).hasValue(2);
     }
 
