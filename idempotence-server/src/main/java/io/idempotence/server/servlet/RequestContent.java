@@ -106,7 +106,7 @@ final class RequestContent implements AutoCloseable {
             ofParameters.require(rules.memoryOfParameters(body, config.formLimits()));
         }
         return new RequestContent(
-                RequestFingerprint.of(request, contentType, body, cap, config.bodyForm()),
+                RequestFingerprint.of(request, contentType, body, cap, config.bodyForm(), memory.another()),
                 body,
                 encoding,
                 null,

@@ -41,18 +41,28 @@ final class RequestFingerprint {
      * The fingerprint of a request whose body was read into memory.
      *
      * @param contentType the request's, null if it has none
+     * @param memory the share of the budget that a body without its gzip coding takes for the time of this call
+     * @throws RequestNotTakenException if the budget does not have as much
      */
     static Fingerprint of(
-            HttpServletRequest request, @Nullable String contentType, byte[] body, int cap, BodyForm form) {
+            HttpServletRequest request,
+            @Nullable String contentType,
+            byte[] body,
+            int cap,
+            BodyForm form,
+            MemoryBudget.Share memory)
+            throws RequestNotTakenException {
         RequestFingerprint fingerprint = new RequestFingerprint();
         String mediaType = MediaTypes.withoutParameters(contentType);
         fingerprint.head(request, mediaType);
-        byte[] plain = decoded(request, body, cap);
-        String boundary = MediaTypes.boundary(contentType);
-        if (boundary == null) {
-            fingerprint.add(form.of(mediaType, plain));
-        } else {
-            fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
+        try (memory) {
+            byte[] plain = decoded(request, body, cap, memory);
+            String boundary = MediaTypes.boundary(contentType);
+            if (boundary == null) {
+                fingerprint.add(form.of(mediaType, plain));
+            } else {
+                fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
+            }
         }
         return Fingerprint.of(fingerprint.digest.digest());
     }
@@ -136,13 +146,14 @@ final class RequestFingerprint {
     }
 
     /** Returns the body without gzip, or unchanged if it has another coding, is damaged, or would unpack to more than the cap. */
-    private static byte[] decoded(HttpServletRequest request, byte[] body, int cap) {
+    private static byte[] decoded(HttpServletRequest request, byte[] body, int cap, MemoryBudget.Share memory)
+            throws RequestNotTakenException {
         String coding = request.getHeader("Content-Encoding");
         if (coding == null || !coding.trim().toLowerCase(Locale.ROOT).matches("(x-)?gzip")) {
             return body;
         }
         try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(body))) {
-            byte[] plain = in.readNBytes(cap + 1);
+            byte[] plain = RequestBody.read(in, -1, cap, memory);
             return plain.length > cap ? body : plain;
         } catch (IOException damaged) {
             return body;

@@ -7,6 +7,7 @@ import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
@@ -19,9 +20,12 @@ import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.Socket;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
@@ -39,6 +43,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -89,6 +94,27 @@ class HeldMemoryIT extends FilterTestBase {
     private static String part(int size) {
         return "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" + "x".repeat(size)
                 + "\r\n--b--\r\n";
+    }
+
+    @Test
+    void anUnpackedBodyCountsWhileItIsCompared() throws IOException {
+        ServletServer server = serveWithOneMebibyte(2);
+        assertThat(refusal(zipped(server, "small", 500 << 10))).isNull();
+        assertThat(refusal(zipped(server, "large", 5 << 20))).isEqualTo("overloaded");
+        assertThat(refusal(zipped(server, "next", 500 << 10))).isNull();
+        assertThat(runs).hasValue(2);
+    }
+
+    private static HttpResponse<byte[]> zipped(ServletServer server, String id, int size) throws IOException {
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        try (OutputStream out = new GZIPOutputStream(body)) {
+            out.write(new byte[size]);
+        }
+        return Http.send(HttpRequest.newBuilder(server.uri("/p"))
+                .header("Idempotency-Key", id)
+                .header("Content-Encoding", "gzip")
+                .POST(HttpRequest.BodyPublishers.ofByteArray(body.toByteArray()))
+                .build());
     }
 
     @Test
