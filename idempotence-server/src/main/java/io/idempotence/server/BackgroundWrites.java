@@ -143,9 +143,10 @@ final class BackgroundWrites implements AutoCloseable {
             if (last || (closed && System.nanoTime() - end >= 0)) {
                 giveUp(write.id, "closed", e);
             } else if (isTime) {
-                events.logStorageFailed(write.id, "a background write failed", e);
                 Duration doubled = delay.multipliedBy(2);
                 schedule(write, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
+                // Only now: no retry depends on a log.
+                events.logStorageFailed(write.id, "a background write failed", e);
             } else {
                 done(write);
                 giveUp(write.id, "its retention is over", e);

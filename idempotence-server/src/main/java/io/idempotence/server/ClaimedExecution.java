@@ -221,22 +221,12 @@ public final class ClaimedExecution implements IdempotentExecution {
         long start = System.nanoTime();
         Verdict verdict = verdict(byPolicy);
         try {
-            if (verdict == Verdict.UNKNOWN) {
-                events.publish(
-                        IdempotenceEvent.UNKNOWN,
-                        id,
-                        handler.asked(byPolicy) == Verdict.RELEASE
-                                ? "the outcome is marked unknown instead of released, because the handler declared that"
-                                        + " it took effect"
-                                : "the outcome is marked unknown");
-            }
-            replaceable.set(provisional && verdict == Verdict.KEEP);
-            hold();
-            Optional<Decision> instead = recorder.record(verdict, result, provisional);
-            if (instead.isPresent()) {
-                // The result of another owner is final.
-                replaceable.set(false);
-                settle();
+            Optional<Decision> instead;
+            try {
+                publishUnknown(verdict, byPolicy);
+            } finally {
+                // No record depends on a log.
+                instead = record(verdict, result, provisional);
             }
             return instead;
         } finally {
@@ -250,6 +240,30 @@ public final class ClaimedExecution implements IdempotentExecution {
                         case UNKNOWN -> "unknown";
                     });
         }
+    }
+
+    private void publishUnknown(Verdict verdict, Verdict byPolicy) {
+        if (verdict == Verdict.UNKNOWN) {
+            events.publish(
+                    IdempotenceEvent.UNKNOWN,
+                    id,
+                    handler.asked(byPolicy) == Verdict.RELEASE
+                            ? "the outcome is marked unknown instead of released, because the handler declared that"
+                                    + " it took effect"
+                            : "the outcome is marked unknown");
+        }
+    }
+
+    private Optional<Decision> record(Verdict verdict, byte[] result, boolean provisional) {
+        replaceable.set(provisional && verdict == Verdict.KEEP);
+        hold();
+        Optional<Decision> instead = recorder.record(verdict, result, provisional);
+        if (instead.isPresent()) {
+            // The result of another owner is final.
+            replaceable.set(false);
+            settle();
+        }
+        return instead;
     }
 
     /**

@@ -142,8 +142,12 @@ final class EndRecorder {
     }
 
     private void writeLater(End end, Throwable cause) {
-        parts.events().storageFailed(id, "a completion is not recorded yet", cause);
-        retry(end);
+        try {
+            parts.events().storageFailed(id, "a completion is not recorded yet", cause);
+        } finally {
+            // No retry depends on a log.
+            retry(end);
+        }
     }
 
     private void retry(End end) {
@@ -152,13 +156,13 @@ final class EndRecorder {
         if (!parts.writes().offer(id, end.size(), policy.retention(), () -> attempt(end), afterwards)) {
             // Given up, it would look abandoned, and might run again.
             End small = end.withoutResult();
+            parts.writes().retry(id, small.size(), policy.retention(), () -> attempt(small), afterwards);
             parts.events()
                     .log(
                             IdempotenceEvent.STORAGE_ERROR,
                             id,
                             "too many results wait for the storage; this one is dropped",
                             null);
-            parts.writes().retry(id, small.size(), policy.retention(), () -> attempt(small), afterwards);
         }
     }
 

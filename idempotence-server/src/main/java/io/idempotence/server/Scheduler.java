@@ -124,12 +124,16 @@ final class Scheduler implements AutoCloseable {
         }
     }
 
-    /** Runs a task and logs what it throws, because an executor would swallow that. */
+    /** Runs a task and logs what it throws, because an executor would swallow that. Never throws, not even if the log does. */
     static void runLogged(Runnable task) {
         try {
             task.run();
         } catch (Throwable e) {
-            Events.LOG.error("a background task failed", e);
+            try {
+                Events.LOG.error("a background task failed", e);
+            } catch (Throwable theLogIsBroken) {
+                // There is nowhere else to report it.
+            }
         }
     }
 

@@ -191,8 +191,8 @@ final class StorageClaims {
         try {
             guard.record(() -> giveBack(claimed, request));
         } catch (Throwable e) {
-            events.logStorageFailed(id, "a claim could not be given back; it is retried", e);
             giveBackLater(id, request);
+            events.logStorageFailed(id, "a claim could not be given back; it is retried", e);
         }
     }
 

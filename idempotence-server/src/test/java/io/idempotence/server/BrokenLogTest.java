@@ -1,0 +1,95 @@
+package io.idempotence.server;
+
+import static io.idempotence.server.FaultyProvider.ID;
+import static io.idempotence.server.FaultyProvider.KEY;
+import static io.idempotence.server.FaultyProvider.unavailable;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.turbo.TurboFilter;
+import ch.qos.logback.core.spi.FilterReply;
+import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.RecordState;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.slf4j.LoggerFactory;
+import org.slf4j.Marker;
+
+/** Executions in an application whose log throws when it is given an exception or a warning: their ends are recorded. */
+class BrokenLogTest {
+    @RegisterExtension
+    private final FaultyProvider provider = new FaultyProvider();
+
+    private final LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
+    private final TurboFilter broken = new TurboFilter() {
+        @Override
+        public FilterReply decide(
+                Marker marker, Logger logger, Level level, String format, Object[] params, Throwable thrown) {
+            boolean hasException =
+                    params != null && Stream.of(params).anyMatch(parameter -> parameter instanceof Throwable);
+            if (logger.getName().equals(Idempotence.class.getName())
+                    && (hasException || level.isGreaterOrEqual(Level.WARN))) {
+                throw new IllegalStateException("the log is broken");
+            }
+            return FilterReply.NEUTRAL;
+        }
+    };
+
+    @BeforeEach
+    void breakLog() {
+        logs.addTurboFilter(broken);
+    }
+
+    @AfterEach
+    void mendLog() {
+        logs.getTurboFilterList().remove(broken);
+    }
+
+    private RecordState state() {
+        return provider.memory.find(KEY).orElseThrow().state();
+    }
+
+    @Test
+    @DisplayName("T22: a completion is retried until it is recorded although no failure can be logged")
+    void aCompletionWhoseFailuresCannotBeLoggedIsRetried() {
+        provider.storage.before((call, which) -> {
+            if (call == Call.COMPLETE && provider.storage.count(call) <= 3) {
+                throw unavailable();
+            }
+        });
+        Idempotence idempotence = provider.idempotence();
+        assertThatThrownBy(() -> idempotence.execute(ID, provider::work)).hasMessage("the log is broken");
+        await().until(() -> state() == RecordState.COMPLETED);
+        assertThat(provider.runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("T13: an unknown outcome that cannot be logged is recorded")
+    void anUnknownOutcomeThatCannotBeLoggedIsRecorded() {
+        Idempotence idempotence = provider.idempotence();
+        assertThatThrownBy(() -> idempotence.execute(ID, ResultCodec.text(), execution -> {
+                    execution.markUnknown();
+                    return provider.work();
+                }))
+                .hasMessage("the log is broken");
+        assertThat(state()).isEqualTo(RecordState.UNKNOWN);
+    }
+
+    @Test
+    @DisplayName("a background task whose failure cannot be logged does not keep those behind it from running")
+    void aTaskWhoseFailureCannotBeLoggedFailsNoOther() {
+        assertThatCode(() -> Scheduler.runLogged(() -> {
+                    throw new IllegalStateException("as the test asks");
+                }))
+                .doesNotThrowAnyException();
+    }
+}
