@@ -83,9 +83,13 @@ final class ClusterTopology extends RedisTopology {
         return provider.getNodes().values().stream().map(RedisServer::behind).toList();
     }
 
-    /** The primaries. Without the right to {@code INFO}, replicas count as primaries, and their keys are listed twice. */
+    /**
+     * The primaries, by what the Cluster says now: a replica that is dead must not count, and a new primary must. Without the right to
+     * {@code INFO}, replicas count as primaries, and their keys are listed twice.
+     */
     @Override
     List<RedisServer> primaries() {
+        provider.renewSlotCache();
         return servers().stream()
                 .filter(server -> !server.info().isClusterReplica())
                 .toList();

@@ -11,6 +11,7 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
+import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -57,6 +58,35 @@ class RedisClusterFailoverTest {
             // There is no replica any more: who insists on one is refused, and nothing runs.
             assertThatThrownBy(() -> careful.claim(Claims.request(keyOfTheFirst())))
                     .isInstanceOf(StorageUnavailableException.class);
+        }
+    }
+
+    @Test
+    void recordsAreListedAlthoughAReplicaHasDied() {
+        try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica()) {
+            EmbeddedRedis replica = cluster.replicas().get(0);
+            await().until(() -> cluster.nodes().stream().allMatch(node -> knows(node, replica)));
+            try (RedisIdempotenceStorage storage = as(cluster, "scan", "info").build()) {
+                Claims.claim(storage, keyOfTheFirst());
+                assertThat(storage.list("payments")).hasSize(1);
+
+                replica.kill();
+
+                // Until the others have noticed, nobody knows whether it was a primary.
+                await().atMost(Duration.ofSeconds(30))
+                        .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                        .untilAsserted(
+                                () -> assertThat(storage.list("payments")).hasSize(1));
+            }
+        }
+    }
+
+    /** Whether a node tells clients of a replica. */
+    private static boolean knows(EmbeddedRedis node, EmbeddedRedis replica) {
+        try (Jedis jedis = node.jedis()) {
+            return jedis.clusterSlots().stream()
+                    .flatMap(slots -> ((List<?>) slots).stream().skip(2))
+                    .anyMatch(server -> ((List<?>) server).contains((long) replica.port()));
         }
     }
 
