@@ -66,6 +66,13 @@ final class JdbcErrors {
                 || code == 50200; // H2: lock timeout
     }
 
+    /** Whether the size of a statement is certainly not why it failed: nothing was sent, or the database received it and ended it. */
+    static boolean isNotOfSize(StorageUnavailableException e) {
+        return e.nothingWritten()
+                || (e.getCause() instanceof SQLException cause
+                        && (isConflict(cause) || isTimeout(cause, String.valueOf(cause.getSQLState()))));
+    }
+
     /** Whether a failure is a deadlock or serialization failure: the database did nothing, and a retry may succeed. */
     static boolean isConflict(SQLException e) {
         String state = e.getSQLState();

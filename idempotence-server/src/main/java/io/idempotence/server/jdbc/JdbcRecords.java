@@ -117,7 +117,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                     parameters,
                     (before, now) -> StoredRecord.finish(before, claim, phase, result, now, now + millis));
         } catch (StorageUnavailableException e) {
-            if (result == null || !mayExceedPacket(result)) {
+            if (result == null || JdbcErrors.isNotOfSize(e) || !mayExceedPacket(result)) {
                 throw e;
             }
             LOG.warn(
@@ -131,8 +131,8 @@ abstract class JdbcRecords implements IdempotenceStorage {
     }
 
     /**
-     * Whether a write may have failed because of the size of its result. A retry would then fail in the same way. The exception does not
-     * show it: MySQL and MariaDB may just close the connection. Nor does the size alone, because the driver may escape each byte.
+     * Whether a write may have failed because of the size of its result. A retry would then fail in the same way. Few exceptions rule it
+     * out: MySQL and MariaDB may just close the connection. Nor does the size alone, because the driver may escape each byte.
      */
     private boolean mayExceedPacket(byte[] result) {
         long most = 2L * result.length + BESIDE_RESULT;

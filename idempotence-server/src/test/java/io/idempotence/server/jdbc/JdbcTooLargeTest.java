@@ -11,6 +11,8 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.sql.SQLException;
+import java.sql.SQLTimeoutException;
+import java.sql.SQLTransientConnectionException;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -51,6 +53,33 @@ class JdbcTooLargeTest {
             assertThat(storage.complete(claim, new byte[PACKET], Claims.RETENTION))
                     .isEqualTo(new WriteResult.Done());
             assertResult(storage, ClaimResult.noResult());
+        } finally {
+            databases.execute("SET GLOBAL max_allowed_packet = DEFAULT");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"MARIADB", "MYSQL"})
+    @DisplayName("T22: a large result is not given up because of a failure that its size cannot cause")
+    void aLargeResultIsNotGivenUpForAnotherReason(Databases databases) {
+        storage(databases);
+        databases.execute("SET GLOBAL max_allowed_packet = " + PACKET);
+        try (HikariDataSource limited = databases.newPool(config -> config.setMaximumPoolSize(2))) {
+            SpyDataSource spy = new SpyDataSource(limited);
+            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+            Claim claim = Claims.claim(storage, key);
+            // It just fits if the driver escapes each byte. What is beside it is shorter than is assumed.
+            byte[] result = new byte[PACKET / 2 - 1_000];
+
+            spy.refusal.set(new SQLTransientConnectionException("no connection was free"));
+            assertThatThrownBy(() -> storage.complete(claim, result, Claims.RETENTION))
+                    .isInstanceOf(StorageUnavailableException.class);
+            spy.failNext(new SQLTimeoutException("the statement took too long", "70100", 1969));
+            assertThatThrownBy(() -> storage.complete(claim, result, Claims.RETENTION))
+                    .isInstanceOf(StorageUnavailableException.class);
+
+            assertThat(storage.complete(claim, result, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            assertResult(storage, result);
         } finally {
             databases.execute("SET GLOBAL max_allowed_packet = DEFAULT");
         }

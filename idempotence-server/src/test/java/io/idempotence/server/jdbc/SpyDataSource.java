@@ -15,6 +15,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.logging.Logger;
 import javax.sql.DataSource;
 
@@ -26,6 +27,9 @@ final class SpyDataSource implements DataSource {
     final List<String> otherCalls = Collections.synchronizedList(new ArrayList<>());
     /** The name of a setter of a connection that fails from the second call on. */
     volatile String failing = "";
+
+    /** Why no connection is lent, the next time only. */
+    final AtomicReference<SQLException> refusal = new AtomicReference<>();
 
     private final Queue<Throwable> failures = new ArrayDeque<>();
 
@@ -48,6 +52,10 @@ final class SpyDataSource implements DataSource {
 
     @Override
     public Connection getConnection() throws SQLException {
+        SQLException refused = refusal.getAndSet(null);
+        if (refused != null) {
+            throw refused;
+        }
         Connection connection = real.getConnection();
         return proxy(Connection.class, (method, args) -> {
             if (method.getName().equals("prepareStatement")) {
