@@ -57,7 +57,7 @@ final class BorrowedConnection implements AutoCloseable {
             if (!connection.isClosed()) {
                 restore();
             }
-        } catch (SQLException e) {
+        } catch (SQLException | RuntimeException e) {
             LOG.debug("a connection failed while it was returned to the pool", e);
         }
     }
@@ -78,7 +78,7 @@ final class BorrowedConnection implements AutoCloseable {
                     connection.setNetworkTimeout(Runnable::run, networkTimeout);
                 }
             }
-        } catch (SQLException e) {
+        } catch (SQLException | RuntimeException | Error e) {
             connection.abort(Runnable::run);
             throw e;
         }

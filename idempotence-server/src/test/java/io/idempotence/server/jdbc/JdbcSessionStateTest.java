@@ -3,6 +3,7 @@ package io.idempotence.server.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A connection comes back exactly as it was borrowed, whatever the storage did with it. */
 class JdbcSessionStateTest {
@@ -175,8 +177,9 @@ class JdbcSessionStateTest {
         }
     }
 
-    @Test
-    void connectionThatCannotBeRestoredIsNotLentAgain() throws Exception {
+    @ParameterizedTest
+    @ValueSource(classes = {SQLException.class, IllegalStateException.class, StackOverflowError.class})
+    void connectionThatCannotBeRestoredIsNotLentAgain(Class<? extends Throwable> failure) throws Exception {
         builder(Databases.POSTGRESQL.pool()).createIfMissing().build().close();
         try (Connection connection = DriverManager.getConnection(Databases.POSTGRESQL.url())) {
             connection.setAutoCommit(false);
@@ -184,10 +187,12 @@ class JdbcSessionStateTest {
             JdbcIdempotenceStorage storage = builder(spy).build();
             spy.otherCalls.clear();
             spy.failing = "setAutoCommit";
+            spy.failsWith = failure.getConstructor().newInstance();
 
-            Claims.claim(storage, key);
+            Throwable thrown = catchThrowable(() -> Claims.claim(storage, key));
 
             assertThat(connection.isClosed()).isTrue();
+            assertThat(thrown).isEqualTo(spy.failsWith instanceof Error ? spy.failsWith : null);
         }
     }
 

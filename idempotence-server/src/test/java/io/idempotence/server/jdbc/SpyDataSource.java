@@ -28,6 +28,8 @@ final class SpyDataSource implements DataSource {
     /** The name of a setter of a connection that fails from the second call on. */
     volatile String failing = "";
 
+    volatile Throwable failsWith = new SQLException("not now");
+
     /** Why no connection is lent, the next time only. */
     final AtomicReference<SQLException> refusal = new AtomicReference<>();
 
@@ -68,7 +70,7 @@ final class SpyDataSource implements DataSource {
                 otherCalls.add(method.getName());
             }
             if (method.getName().equals(failing) && Collections.frequency(otherCalls, failing) > 1) {
-                throw new InvocationTargetException(new SQLException("not now"));
+                throw new InvocationTargetException(failsWith);
             }
             return method.invoke(connection, args);
         });
