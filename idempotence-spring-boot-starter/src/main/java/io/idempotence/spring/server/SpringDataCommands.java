@@ -4,7 +4,10 @@ import io.idempotence.server.redis.RedisCommands;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.Function;
 import org.springframework.data.redis.connection.ClusterSlotHashUtil;
 import org.springframework.data.redis.connection.RedisClusterConnection;
@@ -81,18 +84,18 @@ class SpringDataCommands implements RedisCommands {
         return new Page(primary + 1 == primaries.size() ? END : (primary + 1) + ":" + END, keys);
     }
 
-    /** For each primary some key that it has, always in the same order. */
+    /** For each primary some key that it has, in the order of their slots. Each node of a Cluster names the others in an order of its own. */
     private static List<byte[]> keysOfPrimaries(RedisConnection redis) {
         if (!(redis instanceof RedisClusterConnection cluster)) {
             return List.of(bytes("any"));
         }
-        List<byte[]> keys = new ArrayList<>();
+        SortedMap<Integer, byte[]> keys = new TreeMap<>();
         for (RedisClusterNode node : cluster.clusterGetNodes()) {
             if (node.isMaster() && !node.getSlotRange().getSlots().isEmpty()) {
-                keys.add(keyOf(node));
+                keys.put(Collections.min(node.getSlotRange().getSlots()), keyOf(node));
             }
         }
-        return keys;
+        return List.copyOf(keys.values());
     }
 
     private static byte[] keyOf(RedisClusterNode node) {

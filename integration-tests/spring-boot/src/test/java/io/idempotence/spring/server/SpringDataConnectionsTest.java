@@ -12,16 +12,23 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.InitializingBean;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
+import org.springframework.data.redis.connection.RedisClusterConnection;
+import org.springframework.data.redis.connection.RedisClusterNode;
+import org.springframework.data.redis.connection.RedisConnection;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.RedisSentinelConfiguration;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
@@ -55,6 +62,41 @@ class SpringDataConnectionsTest {
             RedisClusterConfiguration place = new RedisClusterConfiguration(servers(redis.addresses()));
             keepRecords(new LettuceConnectionFactory(place));
             keepRecords(new JedisConnectionFactory(place));
+        }
+    }
+
+    @Test
+    void listsEveryPrimaryOfAClusterInWhateverOrderItsNodesAreNamed() throws Exception {
+        try (EmbeddedRedisCluster redis = EmbeddedRedisCluster.start()) {
+            keepRecords(new InAnotherOrder(new RedisClusterConfiguration(servers(redis.addresses()))));
+        }
+    }
+
+    /** Names the nodes of the Cluster in another order each time, as with Jedis, which asks any of them. */
+    private static final class InAnotherOrder extends LettuceConnectionFactory {
+        private final AtomicInteger asked = new AtomicInteger();
+
+        InAnotherOrder(RedisClusterConfiguration place) {
+            super(place);
+        }
+
+        @Override
+        public RedisConnection getConnection() {
+            RedisClusterConnection real = (RedisClusterConnection) super.getConnection();
+            return (RedisConnection) Proxy.newProxyInstance(
+                    getClass().getClassLoader(),
+                    new Class<?>[] {RedisClusterConnection.class},
+                    (self, method, args) -> {
+                        Object reply = method.invoke(real, args);
+                        if (method.getName().equals("clusterGetNodes")) {
+                            List<RedisClusterNode> nodes = new ArrayList<>();
+                            ((Iterable<?>) reply).forEach(node -> nodes.add((RedisClusterNode) node));
+                            nodes.sort(Comparator.comparing(RedisClusterNode::getId));
+                            Collections.rotate(nodes, asked.getAndIncrement());
+                            return nodes;
+                        }
+                        return reply;
+                    });
         }
     }
 
