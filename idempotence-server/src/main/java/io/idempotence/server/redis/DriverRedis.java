@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.Causes;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -68,11 +69,12 @@ final class DriverRedis implements Redis {
     }
 
     /**
-     * Marks a failure as certain if Redis is full, so that this does not count as an outage. For other errors the driver may have sent an
-     * earlier command.
+     * Marks a failure as certain if Redis is full, so that this does not count as an outage, or if the driver says so itself. For other
+     * errors the driver may have sent an earlier command.
      */
     private static RuntimeException certain(RuntimeException e) {
-        return RedisErrors.isFull(e) ? new NothingWrittenException(e) : e;
+        boolean notSent = e instanceof StorageUnavailableException own && own.nothingWritten();
+        return notSent || RedisErrors.isFull(e) ? new NothingWrittenException(e) : e;
     }
 
     private final class Walk implements Iterator<List<ScannedKey>> {

@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.util.List;
 
 /**
@@ -10,7 +11,8 @@ import java.util.List;
  * of the reply in advance, use an array: a single value may come as a list of one.
  *
  * <p><b>Failures.</b> For an error reply of Redis, such as {@code NOSCRIPT No matching script}, throw an exception whose message is that
- * text, or that has such an exception as a cause. Throw everything else as the driver throws it.
+ * text, or that has such an exception as a cause. Throw everything else as the driver throws it. Only a call that was certainly not sent
+ * may end with {@link StorageUnavailableException#notSent}.
  */
 public interface RedisCommands {
     /**

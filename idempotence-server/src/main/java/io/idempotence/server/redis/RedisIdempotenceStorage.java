@@ -134,9 +134,9 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * first use, and nothing is closed here. The driver's timeouts, pools and retries are the application's. Bound them. Rights and set-up
      * are checked as by {@link #using}.
      *
-     * <p>After any failure but {@code OOM}, Redis may have executed the call. {@link IdempotenceStorage#list} reads each record in its own
-     * round trip. There is no waiting for replicas: {@code WAIT} counts the writes of its own connection, and on a shared connection it
-     * would block everybody.
+     * <p>After any failure but {@code OOM}, and those that {@code commands} declares as not sent, Redis may have executed the call. {@link
+     * IdempotenceStorage#list} reads each record in its own round trip. There is no waiting for replicas: {@code WAIT} counts the writes of
+     * its own connection, and on a shared connection it would block everybody.
      *
      * @param commands sends the commands through the driver
      * @return a storage on the driver

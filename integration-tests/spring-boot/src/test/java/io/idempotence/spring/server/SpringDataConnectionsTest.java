@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.EmbeddedRedisCluster;
@@ -12,6 +13,7 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,6 +21,10 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -62,6 +68,37 @@ class SpringDataConnectionsTest {
             RedisClusterConfiguration place = new RedisClusterConfiguration(servers(redis.addresses()));
             keepRecords(new LettuceConnectionFactory(place));
             keepRecords(new JedisConnectionFactory(place));
+        }
+    }
+
+    @Test
+    void nothingIsSentWhileAnotherThreadStillConnects() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(2);
+        try (EmbeddedRedis redis = EmbeddedRedis.start()) {
+            LettuceConnectionFactory connections =
+                    new LettuceConnectionFactory(new RedisStandaloneConfiguration(redis.host(), redis.port()));
+            connections.afterPropertiesSet();
+            connections.start();
+            IdempotenceStorage storage =
+                    RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofMillis(200)));
+            redis.pause();
+            try {
+                CompletionService<ClaimResult> claims = new ExecutorCompletionService<>(threads);
+                claims.submit(() -> storage.claim(Claims.request(Claims.newKey())));
+                claims.submit(() -> storage.claim(Claims.request(Claims.newKey())));
+
+                assertThatThrownBy(() -> claims.take().get())
+                        .hasMessageContaining("another thread is still connecting")
+                        .cause()
+                        .isInstanceOfSatisfying(
+                                StorageUnavailableException.class,
+                                refused -> assertThat(refused.nothingWritten()).isTrue());
+            } finally {
+                redis.resume();
+                connections.destroy();
+            }
+        } finally {
+            threads.shutdownNow();
         }
     }
 
