@@ -11,6 +11,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
@@ -170,6 +171,7 @@ final class StorageOptions {
         DefaultJedisClientConfig.Builder client = DefaultJedisClientConfig.builder()
                 .connectionTimeoutMillis(CONNECT_MILLIS)
                 .socketTimeoutMillis(REPLY_MILLIS);
+        checkPassword(redisUser, password);
         if (redisUser != null) {
             client.user(redisUser);
         }
@@ -179,20 +181,30 @@ final class StorageOptions {
         return RedisIdempotenceStorage.builder(addresses).client(client.build());
     }
 
+    /** The driver would ignore a user without a password, and act as the default user. */
+    private static void checkPassword(@Nullable String user, @Nullable String password) {
+        if (user != null && password == null) {
+            throw new IllegalArgumentException(
+                    "the Redis user has no password; put it into the variable " + REDIS_PASSWORD);
+        }
+    }
+
     private RedisIdempotenceStorage.Builder ofUri(String text, @Nullable String password) {
         try {
             URI uri = new URI(text);
-            String user = uri.getUserInfo();
-            if (password != null && (user == null || !user.contains(":"))) {
-                String name = user != null ? user : redisUser != null ? redisUser : "";
+            String[] inUri = Objects.requireNonNullElse(uri.getUserInfo(), "").split(":", 2);
+            String secret = inUri.length == 2 ? inUri[1] : password;
+            String user = inUri[0].isEmpty() ? redisUser : inUri[0];
+            checkPassword(user, secret);
+            if (secret != null && uri.getHost() != null) {
                 uri = new URI(
                         uri.getScheme(),
-                        name + ":" + password,
+                        Objects.requireNonNullElse(user, "") + ":" + secret,
                         uri.getHost(),
                         uri.getPort(),
                         uri.getPath(),
-                        null,
-                        null);
+                        uri.getQuery(),
+                        uri.getFragment());
             }
             return RedisIdempotenceStorage.builder(uri);
         } catch (URISyntaxException e) {

@@ -69,6 +69,33 @@ class OperatorToolTest {
     }
 
     @Test
+    void actsAsTheUserOfTheUriOrOfTheOption() {
+        tool.addUser("clerk", "clerks-sesame");
+        String address = tool.address;
+        tool.environment.put("IDEMPOTENCE_CLI_REDIS_PASSWORD", "clerks-sesame");
+        assertThat(tool.run("stats", "--redis-user", "clerk")).isZero();
+        assertThat(tool.run("stats", "--redis-user", "clerk", "--redis", "redis://" + address))
+                .isZero();
+        assertThat(tool.run("stats", "--redis-user", "nobody", "--redis", "redis://clerk@" + address))
+                .isZero();
+
+        tool.environment.remove("IDEMPOTENCE_CLI_REDIS_PASSWORD");
+        assertThat(tool.run("stats", "--redis", "redis://clerk:clerks-sesame@" + address))
+                .isZero();
+        assertThat(tool.run("stats", "--redis-user", "clerk", "--redis", "redis://:clerks-sesame@" + address))
+                .isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "redis://"})
+    void aUserWithoutAPasswordIsAUsageError(String scheme) {
+        tool.environment.remove("IDEMPOTENCE_CLI_REDIS_PASSWORD");
+        assertThat(tool.run("stats", "--redis-user", "clerk", "--redis", scheme + tool.address))
+                .isEqualTo(2);
+        assertThat(tool.errors()).contains("IDEMPOTENCE_CLI_REDIS_PASSWORD");
+    }
+
+    @Test
     void misspelledVariableOfTheToolIsAUsageErrorAndThoseOfOthersAreIgnored() {
         tool.environment.put("IDEMPOTENCE_CLIENT_DEADLINE", "3s");
         tool.environment.put("IDEMPOTENCE_REDIS", "elsewhere:1");

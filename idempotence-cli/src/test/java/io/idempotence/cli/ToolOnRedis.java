@@ -73,6 +73,14 @@ final class ToolOnRedis implements AfterEachCallback {
         return redis;
     }
 
+    /** Makes a Redis user who may do everything with records. */
+    void addUser(String name, String password) {
+        try (Jedis jedis = REDIS.jedis()) {
+            jedis.auth(PASSWORD);
+            jedis.aclSetUser(name, "on", ">" + password, "~idem:*", "+@all");
+        }
+    }
+
     int run(String... args) {
         List<String> all = new ArrayList<>(List.of(args));
         if (!all.contains("--key")) {
