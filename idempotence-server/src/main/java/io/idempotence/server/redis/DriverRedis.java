@@ -51,7 +51,7 @@ final class DriverRedis implements Redis {
 
     @Override
     public String reason(RuntimeException e) {
-        return RedisErrors.reason(e, driver -> null);
+        return RedisErrors.reason(ofRedis(e), driver -> null);
     }
 
     /** Closes nothing, because the application owns the driver. */

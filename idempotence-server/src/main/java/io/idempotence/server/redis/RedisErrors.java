@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class RedisErrors {
     private static final String CORRUPT = "IDEMCORRUPT ";
     private static final String UNKNOWN_SCRIPT = "NOSCRIPT ";
+    /** A part of the error up to Redis 7.0. Later ones name the command. */
+    private static final String DENIED_IN_SCRIPT = "can't run this command";
     /** The form of an error reply: its code; up to Redis 6.2, for a script, its position, and then a minus. */
     private static final Pattern RESPONSE = Pattern.compile("(?:[A-Z]+ |-|@user_script).*", Pattern.DOTALL);
 
@@ -59,7 +61,10 @@ final class RedisErrors {
     /** Whether this is an error reply of Redis. */
     static boolean isResponse(Throwable e) {
         String text = text(e);
-        return text.startsWith(CORRUPT) || text.startsWith(UNKNOWN_SCRIPT) || !code(e).isEmpty();
+        return text.startsWith(CORRUPT)
+                || text.startsWith(UNKNOWN_SCRIPT)
+                || text.contains(DENIED_IN_SCRIPT)
+                || !code(e).isEmpty();
     }
 
     /**
@@ -88,7 +93,7 @@ final class RedisErrors {
         if (known != null) {
             return known;
         }
-        if (text(e).contains("can't run this command")) {
+        if (text(e).contains(DENIED_IN_SCRIPT)) {
             return "the Redis user lacks the right to a command";
         }
         if (Causes.has(e, SSLException.class)) {

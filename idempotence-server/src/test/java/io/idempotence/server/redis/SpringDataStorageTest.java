@@ -108,6 +108,23 @@ class SpringDataStorageTest extends IdempotenceStorageContract {
         }
     }
 
+    @Test
+    void aMissingRightIsNamed() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Closing of = new Closing(connectionsTo(redis.port()))) {
+            try (Jedis jedis = redis.jedis()) {
+                jedis.aclSetUser("default", "-scan", "-pttl");
+            }
+            IdempotenceStorage storage = over(of.connections());
+            assertThatThrownBy(() -> storage.list("payments").count())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("could not list: the Redis user lacks the right");
+            assertThatThrownBy(() -> storage.find(Claims.newKey()))
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("could not find: the Redis user lacks the right");
+        }
+    }
+
     private record Closing(LettuceConnectionFactory connections) implements AutoCloseable {
         @Override
         public void close() {
