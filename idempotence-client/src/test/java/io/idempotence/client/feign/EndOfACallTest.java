@@ -20,7 +20,13 @@ import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -239,5 +245,38 @@ class EndOfACallTest extends FeignTestBase {
                 .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasRootCauseMessage("no token");
         assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
+    void interruptOfAnotherThreadDoesNotInterruptTheCaller() throws Exception {
+        ExecutorService thread = Executors.newSingleThreadExecutor();
+        Future<?> stopped = thread.submit(() -> new CountDownLatch(1).await(60, TimeUnit.SECONDS));
+        thread.shutdownNow();
+        AtomicBoolean again = new AtomicBoolean();
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    if (again.compareAndSet(false, true)) {
+                        throw new IOException(catchThrowable(() -> stopped.get(20, TimeUnit.SECONDS)));
+                    }
+                    return sockets.execute(request, options);
+                }));
+        String response = orders.create("x");
+        assertThat(Thread.interrupted()).isFalse();
+        assertThat(response).isEqualTo("ok");
+        assertEnd(SUCCEEDED, 2);
+    }
+
+    @Test
+    void interruptThatTheClientSwallowedIsKept() {
+        Orders orders = orders(
+                fast().build(),
+                b -> b.client((request, options) -> {
+                    Thread.currentThread().interrupt();
+                    throw new IOException(catchThrowable(() -> new CountDownLatch(1).await()));
+                }));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertEnd(UNKNOWN, 1);
     }
 }

@@ -5,6 +5,7 @@ import io.idempotence.client.internal.call.CallStateMachine.Step;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.internal.Causes;
+import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
@@ -55,11 +56,18 @@ public final class CallLoop {
         try {
             value = call.send(adapter, steps.attemptToSend(), seen);
         } catch (Throwable thrown) {
-            if (Causes.has(thrown, InterruptedException.class)) {
+            if (Causes.of(thrown).anyMatch(CallLoop::isInterruptOfThisThread)) {
                 Thread.currentThread().interrupt();
             }
             return steps.after(seen, null, thrown);
         }
         return steps.after(seen, value, null);
+    }
+
+    /** Whether an exception cleared the flag of this thread. A pool also hands on the interrupts of its threads. */
+    private static boolean isInterruptOfThisThread(Throwable thrown) {
+        return thrown instanceof InterruptedException
+                && Arrays.stream(thrown.getStackTrace())
+                        .anyMatch(frame -> frame.getClassName().equals(CallLoop.class.getName()));
     }
 }
