@@ -28,6 +28,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call that is made through Feign. It keeps the first request, so that the later ones are equal to it. */
@@ -40,7 +41,9 @@ final class FeignCall {
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
     /** The template of the first request that an encoder wrote a body to; null before that. */
-    private volatile @Nullable RequestTemplate encoded;
+    private @Nullable RequestTemplate encoded;
+
+    private final ReentrantLock encoding = new ReentrantLock();
 
     private final AtomicReference<@Nullable FirstRequest> first = new AtomicReference<>();
     /** The content type of the first request that left; null before that. */
@@ -117,20 +120,30 @@ final class FeignCall {
 
     /**
      * Writes the body of a request, before the interceptors see it. It is that of the first one: an encoder may write another body each
-     * time, and may be unable to read its object again.
+     * time, and may be unable to read its object again. Of two runs at the same time, the second one waits for the first one's body.
      *
      * @param encoder writes to {@code template}
      */
     void encode(RequestTemplate template, Runnable encoder) {
-        RequestTemplate before = encoded;
-        if (before != null && carriesId() && before.url().equals(template.url())) {
-            copyEncoded(before, template);
-            return;
+        encoding.lock();
+        try {
+            RequestTemplate before = encoded;
+            if (before != null && willCarryId(template) && before.url().equals(template.url())) {
+                copyEncoded(before, template);
+                return;
+            }
+            encoder.run();
+            if (template.body() != null) {
+                encoded = template;
+            }
+        } finally {
+            encoding.unlock();
         }
-        encoder.run();
-        if (template.body() != null) {
-            encoded = template;
-        }
+    }
+
+    /** Whether this call carries an ID, as far as is known before the interceptors of its first request. */
+    private boolean willCarryId(RequestTemplate template) {
+        return carriesId() || method.operation().carriesId(template.method(), false);
     }
 
     private static void copyEncoded(RequestTemplate from, RequestTemplate to) {

@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import feign.Feign;
 import feign.InvocationHandlerFactory.MethodHandler;
@@ -20,9 +21,11 @@ import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
@@ -106,13 +109,7 @@ class OneCallOneIdTest extends FeignTestBase {
             CyclicBarrier together = new CyclicBarrier(2);
             Callable<Object> run = () -> {
                 together.await();
-                try {
-                    return dispatch.get(method).invoke(args);
-                } catch (Exception e) {
-                    throw e;
-                } catch (Throwable t) {
-                    throw new AssertionError(t);
-                }
+                return run(dispatch.get(method), args);
             };
             try {
                 return threads.invokeAll(List.of(run, run)).get(0).get();
@@ -143,6 +140,57 @@ class OneCallOneIdTest extends FeignTestBase {
             assertThat(events).extracting(IdempotenceClientEvent::result).containsOnly(Result.FAILED);
         } finally {
             threads.shutdownNow();
+        }
+    }
+
+    /** The provider would refuse the second request as another one under the ID. */
+    @Test
+    void callThatIsMadeTwiceAtOnceSendsOneBody() {
+        Set<Thread> running = ConcurrentHashMap.newKeySet();
+        Set<Thread> encoding = ConcurrentHashMap.newKeySet();
+        Encoder random = multipartWithARandomBoundary();
+        Encoder overlapping = (object, type, template) -> {
+            encoding.add(Thread.currentThread());
+            while (encoding.size() < 2 && !otherRunWaits(running)) {
+                Thread.onSpinWait();
+            }
+            random.encode(object, type, template);
+        };
+        ExecutorService threads = Executors.newCachedThreadPool();
+        Orders orders = orders(
+                fast().build(),
+                b -> b.encoder(overlapping).invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+                    Callable<Object> run = () -> {
+                        running.add(Thread.currentThread());
+                        return run(dispatch.get(method), args);
+                    };
+                    return threads.invokeAll(List.of(run, run)).get(0).get();
+                }));
+        try {
+            assertTimeoutPreemptively(Duration.ofSeconds(30), () -> orders.create("x"));
+        } finally {
+            threads.shutdownNow();
+        }
+        assertThat(server.requests()).hasSize(2);
+        assertThat(server.requests().stream().map(Received::body).distinct()).hasSize(1);
+        assertThat(server.requests())
+                .allSatisfy(request -> assertThat(request.header("Content-Type"))
+                        .containsExactly("multipart/form-data; boundary="
+                                + request.header("X-Boundary").get(0)));
+    }
+
+    private static boolean otherRunWaits(Set<Thread> running) {
+        return running.stream()
+                .anyMatch(other -> other != Thread.currentThread() && other.getState() == Thread.State.WAITING);
+    }
+
+    private static Object run(MethodHandler handler, Object[] args) throws Exception {
+        try {
+            return handler.invoke(args);
+        } catch (Exception e) {
+            throw e;
+        } catch (Throwable t) {
+            throw new AssertionError(t);
         }
     }
 
