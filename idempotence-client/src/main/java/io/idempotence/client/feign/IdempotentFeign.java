@@ -65,7 +65,7 @@ import java.util.Optional;
  * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again. All runs have the call's
  * ID. The call ends with {@link FeignOutcomeUnknownException}, and what the layer threw is its cause, if the layer refuses another run of
  * a call that was executed or is in doubt, gives up while a request is in flight, or replaces the exception of an unknown outcome by one
- * without it as a cause.
+ * without it as a cause. A run that follows one to which the operation responded starts in doubt.
  *
  * <p><b>A retry <em>above</em> the proxy</b> makes another call, with another ID, unless it is inside an {@link
  * io.idempotence.client.IdempotenceScope}. A warning is logged, once per method, if such a retry seems to follow an unknown outcome: the

@@ -247,6 +247,25 @@ class EndOfACallTest extends FeignTestBase {
         assertThat(server.requests()).hasSize(1);
     }
 
+    /** A layer dropped the first response. It was the exception of the second run, which reads as "not executed". */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void executedCallWhoseNextRunShowsNothingIsUnknown(boolean refused) {
+        server.respond(Reply.ok("dropped"), Reply.status(503));
+        Orders orders = orders(
+                fast().maxAttempts(1).build(),
+                b -> b.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+                    dispatch.get(method).invoke(args);
+                    if (refused) {
+                        server.close();
+                    }
+                    return dispatch.get(method).invoke(args);
+                }));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(server.requests()).hasSize(refused ? 1 : 2);
+        assertEnd(UNKNOWN, 2);
+    }
+
     @Test
     void interruptOfAnotherThreadDoesNotInterruptTheCaller() throws Exception {
         ExecutorService thread = Executors.newSingleThreadExecutor();

@@ -51,6 +51,10 @@ final class CallStateMachine {
 
     /** The first step. */
     Step begin() {
+        if (call.hasResponded()) {
+            // A layer dropped that response, and this run may get none.
+            call.doubt();
+        }
         Throwable before = call.lastFailure();
         // A retry around this one may call again after the deadline.
         return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);

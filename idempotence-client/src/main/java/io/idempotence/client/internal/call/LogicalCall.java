@@ -164,6 +164,11 @@ public final class LogicalCall {
         identity.history().responded();
     }
 
+    /** Whether the operation itself has responded, to this run of the call or to an earlier one. */
+    boolean hasResponded() {
+        return identity.history().hasResponded();
+    }
+
     /**
      * Whether {@code thrown} would hide from the caller that this call may have been executed: a layer around the attempts ended the call,
      * and neither {@code thrown} nor its causes are an unknown outcome.
@@ -177,11 +182,8 @@ public final class LogicalCall {
         if (attempts.get() == 0) {
             return isInDoubt();
         }
-        boolean inFlight = running.get() > 1 && !identity.history().hasResponded();
-        return inFlight
-                || isLostBy(thrown)
-                || result == Result.UNKNOWN
-                || (refusal && (isInDoubt() || identity.history().hasResponded()));
+        boolean inFlight = running.get() > 1 && !hasResponded();
+        return inFlight || isLostBy(thrown) || result == Result.UNKNOWN || (refusal && (isInDoubt() || hasResponded()));
     }
 
     /** Whether a layer that stopped waiting threw {@code thrown}, perhaps just after the call had ended with another result. */
