@@ -35,10 +35,10 @@ import java.util.Optional;
  * <p><b>Calls without an ID</b> behave as if this library were absent. Feign's {@code Retryer} and the HTTP client retry as usual, there
  * is no deadline, and exceptions are the usual ones. Only the listener gets an event.
  *
- * <p><b>What is retried:</b> requests that certainly were not sent, I/O failures, responses that may have been cut, and the statuses of
- * {@link IdempotenceClientConfig#statuses()}, unless the response is a stored one. An execution in progress is polled within the attempt.
- * Feign's own {@code Retryer} is not used. Attempts, waits and polls end at {@link IdempotenceClientConfig#deadline()}. So does an
- * exchange, in every stage that the table in {@code docs/deadlines.md} lists.
+ * <p><b>What is retried:</b> requests that certainly were not sent, I/O failures, responses that may have been cut or that a decoder
+ * rejects with a {@code RetryableException}, and the statuses of {@link IdempotenceClientConfig#statuses()}, unless the response is a stored
+ * one. An execution in progress is polled within the attempt. Feign's own {@code Retryer} is not used. Attempts, waits and polls end at
+ * {@link IdempotenceClientConfig#deadline()}. So does an exchange, in every stage that the table in {@code docs/deadlines.md} lists.
  *
  * <p><b>How a call ends</b> (promise P7):
  *

@@ -99,6 +99,11 @@ final class RetryingMethodHandler implements MethodHandler {
         }
 
         @Override
+        public boolean meansNotSent(Throwable thrown) {
+            return thrown instanceof RetryableException;
+        }
+
+        @Override
         public Throwable failureOf(@Nullable Object value) {
             if (value instanceof Response response) {
                 Response bodiless = response.toBuilder().body(new byte[0]).build();

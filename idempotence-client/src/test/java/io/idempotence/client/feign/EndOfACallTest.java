@@ -1,5 +1,6 @@
 package io.idempotence.client.feign;
 
+import static feign.Request.HttpMethod.POST;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
@@ -264,6 +265,21 @@ class EndOfACallTest extends FeignTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(server.requests()).hasSize(refused ? 1 : 2);
         assertEnd(UNKNOWN, 2);
+    }
+
+    /** As of another call that the decoder makes. A caller may make a call again that ends so, under a new ID. */
+    @Test
+    void executedCallWhoseDecoderThrowsARetryableExceptionIsUnknown() {
+        Orders orders = orders(
+                fast().build(),
+                b -> b.decoder((response, type) -> {
+                    throw new RetryableException(
+                            response.status(), "of the decoder", POST, (Long) null, response.request());
+                }));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasRootCauseMessage("of the decoder");
+        assertEnd(UNKNOWN, 3);
     }
 
     @Test

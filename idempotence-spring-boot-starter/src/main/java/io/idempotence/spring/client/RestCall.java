@@ -28,6 +28,7 @@ import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.http.client.support.HttpRequestWrapper;
+import org.springframework.web.client.ResourceAccessException;
 
 /** A logical call that is made through Spring's {@code RestClient} or {@code RestTemplate}, with an ID. */
 final class RestCall implements ClientAdapter {
@@ -168,6 +169,11 @@ final class RestCall implements ClientAdapter {
         if (value instanceof ClientHttpResponse response) {
             response.close();
         }
+    }
+
+    @Override
+    public boolean meansNotSent(Throwable thrown) {
+        return thrown instanceof IOException || thrown instanceof ResourceAccessException;
     }
 
     @Override

@@ -6,6 +6,7 @@ import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RetryAfter;
 import io.idempotence.http.Refusal;
+import java.io.IOException;
 import java.time.Instant;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ThreadLocalRandom;
@@ -83,6 +84,10 @@ final class CallStateMachine {
 
     /** The step after a request. */
     Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+        if (thrown != null && !call.isPlain() && seen.isSuccess() && adapter.meansNotSent(thrown)) {
+            // Code above the HTTP client lost the response.
+            seen.bodyFailed(thrown instanceof IOException e ? e : new IOException(thrown));
+        }
         RequestEnd ended = RequestEnd.of(seen, value, thrown, call.config().statuses(), call.isInDoubt());
         if (call.isPlain()) {
             attempted(ended, -1);

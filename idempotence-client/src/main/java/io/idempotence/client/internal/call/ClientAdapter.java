@@ -27,6 +27,11 @@ public interface ClientAdapter {
     /** Releases a value that the caller will not get. */
     void discard(@Nullable Object value);
 
+    /** Whether callers read an exception as "nothing was sent". */
+    default boolean meansNotSent(Throwable thrown) {
+        return false;
+    }
+
     /** The exception that represents a returned error response. */
     Throwable failureOf(@Nullable Object value);
 

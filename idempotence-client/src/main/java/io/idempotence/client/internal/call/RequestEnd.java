@@ -92,7 +92,7 @@ record RequestEnd(
         if (seen.namesRefusal()) {
             return ofRefusal(seen.refusal(), seen.mayBeSentAgain());
         }
-        if (status >= 200 && status < 300) {
+        if (seen.isSuccess()) {
             if (thrown == null) {
                 return SUCCEEDED;
             }

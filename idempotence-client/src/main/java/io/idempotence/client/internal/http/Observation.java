@@ -172,6 +172,11 @@ public final class Observation {
         return bodyFailure;
     }
 
+    /** Whether the operation was executed, as far as the status shows. */
+    public boolean isSuccess() {
+        return status >= 200 && status < 300;
+    }
+
     /** Whether the response is a stored one. */
     public boolean isReplayed() {
         for (String value : values(IdempotenceHeaders.IDEMPOTENT_REPLAYED)) {

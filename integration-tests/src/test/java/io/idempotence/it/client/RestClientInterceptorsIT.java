@@ -1,0 +1,64 @@
+package io.idempotence.it.client;
+
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import feign.BaseBuilder;
+import feign.Feign;
+import io.idempotence.client.IdempotenceClientConfigBuilder;
+import io.idempotence.spring.client.IdempotentRestClient;
+import io.idempotence.spring.client.RestOutcomeUnknownException;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.http.client.ClientHttpRequestInterceptor;
+import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.web.client.ResourceAccessException;
+import org.springframework.web.client.RestClient;
+
+/** Interceptors of a {@code RestClient} behind the client half. They see each attempt, and may end it in their own way. */
+class RestClientInterceptorsIT extends WireMockTestBase {
+    @Override
+    BaseBuilder<?, ?> builder() {
+        return Feign.builder();
+    }
+
+    private static String order(IdempotenceClientConfigBuilder config, ClientHttpRequestInterceptor behind) {
+        return IdempotentRestClient.install(RestClient.builder(), config.build())
+                .requestInterceptor(behind)
+                .requestFactory(new JdkClientHttpRequestFactory())
+                .build()
+                .post()
+                .uri("http://127.0.0.1:" + provider.port() + "/orders")
+                .body("tea")
+                .retrieve()
+                .body(String.class);
+    }
+
+    static Stream<Exception> failuresOfAnotherCall() {
+        return Stream.of(
+                new ConnectException("of another call"),
+                new ResourceAccessException("of another call", new ConnectException()));
+    }
+
+    /** As after a call for an audit, which fails. It was that exception, which reads as "nothing was sent". */
+    @ParameterizedTest
+    @MethodSource("failuresOfAnotherCall")
+    void executedCallWhoseInterceptorFailsAfterTheResponseIsUnknown(Exception failure) {
+        assertThatThrownBy(() -> order(fast(), (request, body, execution) -> {
+                    execution.execute(request, body).close();
+                    if (failure instanceof IOException e) {
+                        throw e;
+                    }
+                    throw (RuntimeException) failure;
+                }))
+                .isInstanceOf(RestOutcomeUnknownException.class)
+                .hasStackTraceContaining("of another call");
+        assertThat(received()).hasSize(3);
+        assertOneId();
+        assertEnd(UNKNOWN, 3);
+    }
+}
