@@ -114,6 +114,21 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
     }
 
+    /** As an interceptor does that asks until a result is there. */
+    @Test
+    void executedCallThatAnInterceptorSendsAgainStaysInDoubt() {
+        OkHttpClient client = installed(
+                fast().maxAttempts(1),
+                builder -> builder.addInterceptor(chain -> {
+                    chain.proceed(chain.request()).close();
+                    provider.resetMappings();
+                    alwaysGet(status(503));
+                    return chain.proceed(chain.request());
+                }));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertThat(received()).hasSize(2);
+    }
+
     @Test
     void interceptorThatChangesTheIdFailsAndNothingIsSent() {
         OkHttpClient client = installed(

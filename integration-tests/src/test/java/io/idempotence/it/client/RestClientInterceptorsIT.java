@@ -7,15 +7,20 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import feign.BaseBuilder;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.spring.client.IdempotentRestClient;
 import io.idempotence.spring.client.RestOutcomeUnknownException;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.URI;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
+import org.springframework.http.client.support.HttpRequestWrapper;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
@@ -60,5 +65,26 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         assertThat(received()).hasSize(3);
         assertOneId();
         assertEnd(UNKNOWN, 3);
+    }
+
+    /** As an interceptor does that asks until a result is there. */
+    @Test
+    void executedCallWhoseInterceptorThenReachesNobodyIsUnknown() {
+        assertThatThrownBy(() -> order(fast().maxAttempts(1), (request, body, execution) -> {
+                    execution.execute(request, body).close();
+                    return execution.execute(at(nobody(), request), body);
+                }))
+                .isInstanceOf(OutcomeUnknown.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(UNKNOWN, 1);
+    }
+
+    private static HttpRequest at(String url, HttpRequest request) {
+        return new HttpRequestWrapper(request) {
+            @Override
+            public URI getURI() {
+                return URI.create(url);
+            }
+        };
     }
 }

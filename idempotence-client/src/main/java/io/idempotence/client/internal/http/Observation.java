@@ -34,7 +34,7 @@ public final class Observation {
     /** Records that a request is about to be sent. */
     public void started() {
         IOException before = failure;
-        if (open || isGatewayError() || (before != null && !isNotSent())) {
+        if (open || isSuccess() || isGatewayError() || (before != null && !isNotSent())) {
             earlierDoubt = true;
         }
         open = true;
