@@ -1,8 +1,10 @@
 package io.idempotence.it.client;
 
+import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import feign.BaseBuilder;
 import feign.Feign;
@@ -13,6 +15,7 @@ import io.idempotence.spring.client.RestOutcomeUnknownException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.URI;
+import java.time.Duration;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -86,5 +89,20 @@ class RestClientInterceptorsIT extends WireMockTestBase {
                 return URI.create(url);
             }
         };
+    }
+
+    /** As with an interceptor whose token does not come. */
+    @Test
+    void requestThatIsReadyAfterTheDeadlineIsNotSent() {
+        Duration deadline = Duration.ofMillis(500);
+        assertThatThrownBy(() -> order(fast().deadline(deadline), (request, body, execution) -> {
+                    long began = System.nanoTime();
+                    await().until(() -> System.nanoTime() - began > deadline.toNanos());
+                    return execution.execute(request, body);
+                }))
+                .isInstanceOf(ResourceAccessException.class)
+                .isNotInstanceOf(OutcomeUnknown.class);
+        assertThat(received()).isEmpty();
+        assertEnd(FAILED, 1);
     }
 }
