@@ -2,6 +2,8 @@ package io.idempotence.client.okhttp;
 
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
+import okhttp3.HttpUrl;
+import okhttp3.Request;
 import okhttp3.RequestBody;
 import org.jspecify.annotations.Nullable;
 
@@ -12,10 +14,22 @@ import org.jspecify.annotations.Nullable;
 final class CallMemory {
     private final ScopeHistory history = ScopeHistory.ofOneCall();
     private @Nullable RepeatableBody body;
+    private @Nullable String name;
 
     /** The ID and the doubt of the call if it is outside of a scope. */
     ScopeHistory history() {
         return history;
+    }
+
+    /** The name of the call in its scope: the method and URL of its first request, without the query. */
+    String name(Request first) {
+        String known = name;
+        if (known == null) {
+            HttpUrl.Builder url = first.url().newBuilder().username("").password("");
+            known = first.method() + " " + url.query(null).fragment(null).build();
+            name = known;
+        }
+        return known;
     }
 
     /**

@@ -24,7 +24,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
-import okhttp3.HttpUrl;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
 import okhttp3.Request;
@@ -63,7 +62,7 @@ final class OkHttpCall implements ClientAdapter {
         this.context = context;
         this.memory = memory;
         this.identity = new CallIdentity(
-                operation, () -> name(chain.request()), context.scope(), context.inbound(), memory.history());
+                operation, () -> memory.name(chain.request()), context.scope(), context.inbound(), memory.history());
         this.wire = wire;
         this.watchdog = watchdog;
         this.logical = new LogicalCall(operation, identity, deadline(chain, operation.config()));
@@ -156,12 +155,6 @@ final class OkHttpCall implements ClientAdapter {
         } catch (RuntimeException e) {
             throw new NotSendableException(e);
         }
-    }
-
-    /** The name of a call within a scope: its method and URL, without the query. */
-    private static String name(Request request) {
-        HttpUrl.Builder url = request.url().newBuilder().username("").password("");
-        return request.method() + " " + url.query(null).fragment(null).build();
     }
 
     private IdempotenceId usualId(Request request, byte @Nullable [] content) {

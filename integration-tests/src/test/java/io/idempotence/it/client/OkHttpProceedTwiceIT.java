@@ -7,7 +7,9 @@ import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
+import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
 import java.io.ByteArrayInputStream;
@@ -100,6 +102,24 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
         ok(client, order());
         assertThat(received()).hasSize(2);
         assertOneId();
+    }
+
+    /** The second host was refused as another call, and with that the doubt of the first one was gone. */
+    @Test
+    void callInAScopeThatGoesToTheNextHostKeepsTheIdAndTheDoubt() throws IOException {
+        attemptsUpTo(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        OkHttpClient client = behind(chain -> {
+            Request request = chain.request();
+            assertThatThrownBy(() -> chain.proceed(request)).isInstanceOf(OkHttpOutcomeUnknownException.class);
+            provider.resetMappings();
+            alwaysGet(status(503));
+            return chain.proceed(request.newBuilder()
+                    .url(request.url().newBuilder().host("localhost").build())
+                    .build());
+        });
+        assertThatThrownBy(() -> IdempotenceScope.with(IdempotenceId.of("job-1"), () -> send(client, order())))
+                .isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"");
     }
 
     @Test
