@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -18,7 +17,6 @@ import org.slf4j.LoggerFactory;
  */
 record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implements IdempotenceClientListener {
     private static final Logger LOG = LoggerFactory.getLogger(ClientListeners.class);
-    private static final String FAILED = "the listener {} failed; the call is not affected";
 
     @Override
     public void onCall(IdempotenceClientEvent event) {
@@ -33,28 +31,19 @@ record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implemen
     @Override
     public IdempotenceClientListener ofCall(String client, String method) {
         List<IdempotenceClientListener> ofCall = new ArrayList<>();
-        for (IdempotenceClientListener listener : beans.get()) {
-            try {
-                ofCall.add(listener.ofCall(client, method));
-            } catch (RuntimeException e) {
-                LOG.warn(FAILED, listener.getClass().getName(), e);
-                ofCall.add(listener);
-            }
-        }
+        forEach(listener -> {
+            int own = ofCall.size();
+            ofCall.add(listener);
+            ofCall.set(own, listener.ofCall(client, method));
+        });
         return new ClientListeners(() -> ofCall);
     }
 
     @Override
     public Runnable enterRequest() {
         List<Runnable> leave = new ArrayList<>();
-        for (IdempotenceClientListener listener : beans.get()) {
-            try {
-                // The last one that entered leaves first.
-                leave.add(0, listener.enterRequest());
-            } catch (RuntimeException e) {
-                LOG.warn(FAILED, listener.getClass().getName(), e);
-            }
-        }
+        // The last one that entered leaves first.
+        forEach(listener -> leave.add(0, listener.enterRequest()));
         return () -> forEach(leave, Runnable::run);
     }
 
@@ -63,24 +52,16 @@ record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implemen
     }
 
     private static <T> void forEach(List<T> each, Consumer<T> message) {
-        RuntimeException failure = null;
-        for (T listener : each) {
+        for (T one : each) {
             try {
-                message.accept(listener);
-            } catch (RuntimeException e) {
-                failure = add(failure, e);
+                message.accept(one);
+            } catch (Throwable e) {
+                // Also an Error: a metrics library of the wrong version must not keep the others from their events.
+                LOG.warn(
+                        "the listener {} failed; the call is not affected",
+                        one.getClass().getName(),
+                        e);
             }
         }
-        if (failure != null) {
-            throw failure;
-        }
-    }
-
-    private static RuntimeException add(@Nullable RuntimeException failure, RuntimeException next) {
-        if (failure == null) {
-            return next;
-        }
-        failure.addSuppressed(next);
-        return failure;
     }
 }
