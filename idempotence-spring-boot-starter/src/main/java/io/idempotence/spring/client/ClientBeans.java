@@ -1,7 +1,10 @@
 package io.idempotence.spring.client;
 
 import java.util.Arrays;
+import java.util.Map;
+import org.aopalliance.aop.Advice;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.Advisor;
 import org.springframework.aop.framework.Advised;
 import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.target.EmptyTargetSource;
@@ -57,7 +60,18 @@ final class ClientBeans implements BeanPostProcessor {
 
     /** A controller may implement the same interface. Its proxy has a target. */
     private static boolean isClient(Advised proxy) {
-        return !proxy.isFrozen() && proxy.getTargetSource() == EmptyTargetSource.INSTANCE;
+        return !proxy.isFrozen()
+                && proxy.getTargetSource() == EmptyTargetSource.INSTANCE
+                && Arrays.stream(proxy.getAdvisors()).map(Advisor::getAdvice).noneMatch(ClientBeans::isOverWebClient);
+    }
+
+    /** A {@code WebClient} has no client half. A {@code RestClient} that one of its filters calls does not belong to the proxy. */
+    private static boolean isOverWebClient(Advice advice) {
+        return SpringInternals.field(advice, "httpServiceMethods") instanceof Map<?, ?> methods
+                && methods.values().stream()
+                        .map(method -> SpringInternals.field(method, "responseFunction"))
+                        .anyMatch(function -> function != null
+                                && function.getClass().getSimpleName().equals("ReactorExchangeResponseFunction"));
     }
 
     private static boolean isHttpService(Class<?> type) {

@@ -202,6 +202,36 @@ class PlainRestClientsTest {
                 assertRetriedUnderOneId(context.getBean(OrdersExchange.class).create("tea")));
     }
 
+    /**
+     * An HTTP service client over {@code WebClient}, which the client half does not support, with a filter that calls a {@code RestClient},
+     * for example for a token.
+     */
+    @Configuration(proxyBeanMethods = false)
+    static class OverWebClient {
+        interface ReactiveExchange {
+            @PostExchange("/orders")
+            String create(@RequestBody String order);
+        }
+
+        @Bean
+        ReactiveExchange reactive(RestClient.Builder builder) {
+            return HttpServiceProxyFactory.builderFor(new ReactiveAdapter(() -> send(order(builder))))
+                    .build()
+                    .createClient(ReactiveExchange.class);
+        }
+    }
+
+    @Test
+    void callInAFilterOfAWebClientIsAPlainCall() {
+        runner.withUserConfiguration(OverWebClient.class).run(context -> {
+            assertThatThrownBy(() -> context.getBean(OverWebClient.ReactiveExchange.class)
+                            .create("tea"))
+                    .isInstanceOf(ResourceAccessException.class)
+                    .isNotInstanceOf(OutcomeUnknown.class);
+            assertSentOnceWithoutId();
+        });
+    }
+
     /** A proxy around the client bean, like the one that Spring makes for an aspect, such as that of an annotation of Resilience4j. */
     private record Aspect(MethodInterceptor advice) implements BeanPostProcessor, Ordered {
         @Override
