@@ -11,15 +11,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.Ordered;
 import org.springframework.web.context.request.NativeWebRequest;
 import org.springframework.web.context.request.async.CallableProcessingInterceptor;
 import org.springframework.web.context.request.async.DeferredResult;
 import org.springframework.web.context.request.async.DeferredResultProcessingInterceptor;
+import org.springframework.web.context.request.async.WebAsyncManager;
+import org.springframework.web.context.request.async.WebAsyncUtils;
 import org.springframework.web.servlet.HandlerInterceptor;
-import org.springframework.web.servlet.config.annotation.AsyncSupportConfigurer;
-import org.springframework.web.servlet.config.annotation.InterceptorRegistry;
-import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 
 /**
  * The executions of asynchronous requests. Carries an execution to the thread on which Spring MVC runs a {@code Callable}, {@code
@@ -27,10 +25,7 @@ import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
  * thread without an execution counts as its effect. Thread-safe.
  */
 final class AsyncExecutions
-        implements WebMvcConfigurer,
-                HandlerInterceptor,
-                CallableProcessingInterceptor,
-                DeferredResultProcessingInterceptor {
+        implements HandlerInterceptor, CallableProcessingInterceptor, DeferredResultProcessingInterceptor {
     /** The attribute of a request with the number of commits before its handler began. */
     private static final String BEFORE = AsyncExecutions.class.getName() + ".before";
 
@@ -42,17 +37,6 @@ final class AsyncExecutions
         this.commits = commits;
     }
 
-    @Override
-    public void addInterceptors(InterceptorRegistry registry) {
-        registry.addInterceptor(this).order(Ordered.HIGHEST_PRECEDENCE);
-    }
-
-    @Override
-    public void configureAsyncSupport(AsyncSupportConfigurer configurer) {
-        configurer.registerCallableInterceptors(this);
-        configurer.registerDeferredResultInterceptors(this);
-    }
-
     private static Optional<IdempotentExecution> execution(NativeWebRequest request) {
         return Optional.ofNullable(request.getNativeRequest(HttpServletRequest.class))
                 .flatMap(IdempotenceFilter::execution);
@@ -60,12 +44,18 @@ final class AsyncExecutions
 
     // ---- the commits during a request
 
-    /** Also called for the dispatch with the result, which begins nothing. */
+    /**
+     * Also called for the dispatch with the result, which begins nothing. Joins the processing of this request, whatever kind its handler is
+     * of, and whoever configures Spring MVC.
+     */
     @Override
     public boolean preHandle(HttpServletRequest request, HttpServletResponse response, Object handler) {
         if (request.getAttribute(BEFORE) == null
                 && IdempotenceFilter.execution(request).isPresent()) {
             request.setAttribute(BEFORE, commits.ended());
+            WebAsyncManager processing = WebAsyncUtils.getAsyncManager(request);
+            processing.registerCallableInterceptors(this);
+            processing.registerDeferredResultInterceptors(this);
         }
         return true;
     }

@@ -28,6 +28,7 @@ import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.servlet.handler.MappedInterceptor;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
 
 /**
@@ -112,9 +113,10 @@ public class IdempotenceMethodAutoConfiguration {
             return new HandlerOperations(context, sources);
         }
 
+        /** Every mapping applies it, also of functional endpoints and of an application that configures Spring MVC itself. */
         @Bean
-        AsyncExecutions idempotenceAsyncExecutions(UnattributedCommits commits) {
-            return new AsyncExecutions(commits);
+        MappedInterceptor idempotenceAsyncExecutions(UnattributedCommits commits) {
+            return new MappedInterceptor(null, new AsyncExecutions(commits));
         }
     }
 
