@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -10,6 +11,7 @@ import java.util.concurrent.CompletionStage;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
+import org.springframework.aop.framework.Advised;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.util.ClassUtils;
 
@@ -35,6 +37,11 @@ final class IdempotentInterceptor implements MethodInterceptor {
     @Override
     public @Nullable Object invoke(MethodInvocation invocation) throws Throwable {
         Object target = Objects.requireNonNull(invocation.getThis());
+        if (isIntercepted(target)) {
+            // Two creators of proxies, such as that of Shiro, have each made one: the call inside would wait for this
+            // one.
+            return invocation.proceed();
+        }
         Class<?> type = ClassUtils.getUserClass(target);
         BeanOperation operation =
                 operations.operation(AopUtils.getMostSpecificMethod(invocation.getMethod(), type), type);
@@ -60,6 +67,13 @@ final class IdempotentInterceptor implements MethodInterceptor {
                                 result.codec(),
                                 execution -> result.toStored(proceed(invocation)));
         return result.fromStored(stored);
+    }
+
+    /** Whether an object is a proxy with such an interceptor. */
+    static boolean isIntercepted(Object bean) {
+        return bean instanceof Advised proxy
+                && Arrays.stream(proxy.getAdvisors())
+                        .anyMatch(advisor -> advisor.getAdvice() instanceof IdempotentInterceptor);
     }
 
     private CompletableFuture<Object> future(

@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.aop.framework.autoproxy.DefaultAdvisorAutoProxyCreator;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.FactoryBean;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -145,6 +146,30 @@ class ProxiesTest {
                 .run(context -> {
                     Payments payments = context.getBean(Payments.class);
                     assertThat(AopUtils.isCglibProxy(payments)).isEqualTo(ofClass);
+                    assertThat(payments.pay("id")).isEqualTo("id1");
+                    assertThat(payments.pay("id")).isEqualTo("id1");
+                });
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class SecondCreator {
+        @Bean
+        static DefaultAdvisorAutoProxyCreator secondCreator() {
+            DefaultAdvisorAutoProxyCreator creator = new DefaultAdvisorAutoProxyCreator();
+            creator.setProxyTargetClass(true);
+            return creator;
+        }
+    }
+
+    /** As in an application with Shiro. The inner proxy waited for the outer one, and then refused every call. */
+    @Test
+    void aBeanInTwoProxiesRunsOnce() {
+        application()
+                .withUserConfiguration(SecondCreator.class)
+                .withBean("payments", CardPayments.class)
+                .withPropertyValues("idempotence.server.max-wait=0s")
+                .run(context -> {
+                    Payments payments = context.getBean(Payments.class);
                     assertThat(payments.pay("id")).isEqualTo("id1");
                     assertThat(payments.pay("id")).isEqualTo("id1");
                 });
