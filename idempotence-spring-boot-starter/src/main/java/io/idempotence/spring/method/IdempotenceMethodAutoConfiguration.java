@@ -161,8 +161,9 @@ public class IdempotenceMethodAutoConfiguration {
 
         @Bean
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-        static TransactionManagers idempotenceTransactionManagers(TransactionEffects effects) {
-            return new TransactionManagers(effects);
+        static TransactionManagers idempotenceTransactionManagers(
+                TransactionEffects effects, ConfigurableListableBeanFactory beans) {
+            return new TransactionManagers(effects, beans);
         }
 
         @Bean

@@ -2,25 +2,46 @@ package io.idempotence.spring.method;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.transaction.ConfigurableTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionExecutionListener;
+import org.springframework.transaction.TransactionManager;
 
-/** The post-processor that adds a listener to every transaction manager of the application. */
-final class TransactionManagers implements BeanPostProcessor {
+/** The post-processor that adds a listener to every transaction manager of the application, also to one that was created before it. */
+final class TransactionManagers implements BeanPostProcessor, SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(TransactionManagers.class);
 
     private final TransactionExecutionListener listener;
+    private final ConfigurableListableBeanFactory beans;
+    private final Set<String> seen = ConcurrentHashMap.newKeySet();
 
-    TransactionManagers(TransactionEffects effects) {
+    TransactionManagers(TransactionEffects effects, ConfigurableListableBeanFactory beans) {
         this.listener = effects.new Listener();
+        this.beans = beans;
+    }
+
+    /** Another post-processor may depend on a manager, which is then created before this one sees beans. */
+    @Override
+    public void afterSingletonsInstantiated() {
+        for (String name : beans.getBeanNamesForType(TransactionManager.class, false, false)) {
+            if (beans.containsSingleton(name) && !seen.contains(name)) {
+                postProcessAfterInitialization(beans.getBean(name), name);
+            }
+        }
     }
 
     @Override
     public Object postProcessAfterInitialization(Object bean, String beanName) {
+        if (bean instanceof TransactionManager) {
+            seen.add(beanName);
+        }
         if (bean instanceof ConfigurableTransactionManager manager) {
             // First, because another listener that throws ends the round.
             List<TransactionExecutionListener> listeners = new ArrayList<>();

@@ -1,0 +1,84 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.Idempotent;
+import io.idempotence.server.ExecutionRefusedException;
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.util.UUID;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/** Beans on which a post-processor depends. Spring creates them before the starter's post-processors, and perhaps before it makes proxies. */
+@Tag("boot-3")
+class EarlyBeansTest {
+    static class Payments {
+        private final TransactionTemplate transaction;
+
+        Payments(PlatformTransactionManager transactions) {
+            this.transaction = new TransactionTemplate(transactions);
+        }
+
+        @Idempotent(id = "#id", maxWait = "0s")
+        public void payAndFail(String id) {
+            transaction.executeWithoutResult(status -> {});
+            throw new IllegalStateException("after the commit");
+        }
+    }
+
+    static class Users implements BeanPostProcessor {
+        Users(Object used) {}
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Application {
+        @Bean
+        PlatformTransactionManager transactions() {
+            return new JdbcTransactionManager(
+                    new DriverManagerDataSource("jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1"));
+        }
+
+        @Bean
+        Payments payments(PlatformTransactionManager transactions) {
+            return new Payments(transactions);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class UserOfTransactions {
+        @Bean
+        static Users users(PlatformTransactionManager transactions) {
+            return new Users(transactions);
+        }
+    }
+
+    private static ApplicationContextRunner application(Class<?> user) {
+        return new ApplicationContextRunner()
+                .withUserConfiguration(user, Application.class)
+                .withConfiguration(AutoConfigurations.of(
+                        IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))
+                .withPropertyValues("idempotence.server.storage=memory");
+    }
+
+    @Test
+    @DisplayName("P6: the commits of a transaction manager that was created early are seen")
+    void commitsOfAnEarlyTransactionManagerAreSeen() {
+        application(UserOfTransactions.class).run(context -> {
+            Payments payments = context.getBean(Payments.class);
+            assertThatThrownBy(() -> payments.payAndFail("1")).hasMessage("after the commit");
+            assertThatThrownBy(() -> payments.payAndFail("1"))
+                    .isInstanceOf(ExecutionRefusedException.class)
+                    .hasMessageContaining("outcome-unknown");
+        });
+    }
+}
