@@ -13,7 +13,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -25,7 +27,7 @@ import org.springframework.util.ConcurrentReferenceHashMap;
  * The bean methods with an {@code @Idempotent} that has an {@code id}. Beans are searched when they are created, so that a fault fails the
  * start. Thread-safe.
  */
-final class BeanOperations implements BeanPostProcessor {
+final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcessor {
     private final OperationSources sources;
     private final JsonMappers json;
     private final Map<MethodClassKey, BeanOperation> known = new ConcurrentHashMap<>();
@@ -35,6 +37,8 @@ final class BeanOperations implements BeanPostProcessor {
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
     /** The beans of such classes. Something may wrap them in a proxy later. */
     private final Set<String> beansOfClasses = ConcurrentHashMap.newKeySet();
+    /** The beans of such classes that were created before this post-processor saw beans, and perhaps before those that make proxies. */
+    private final Set<String> early = ConcurrentHashMap.newKeySet();
     /** Proxies without a class, by the names of their beans, until the start is complete. */
     private final Map<String, Class<?>> bareProxies = new ConcurrentHashMap<>();
 
@@ -52,10 +56,26 @@ final class BeanOperations implements BeanPostProcessor {
 
     // ---- at start
 
+    /** Another post-processor may depend on beans, which are then created before this one sees them, and before Spring makes proxies. */
+    @Override
+    public void postProcessBeanFactory(ConfigurableListableBeanFactory factory) {
+        factory.addBeanPostProcessor(new BeanPostProcessor() {
+            @Override
+            public Object postProcessBeforeInitialization(Object bean, String beanName) {
+                Class<?> type = ClassUtils.getUserClass(bean);
+                if (isAnnotated(type) && !Proxy.isProxyClass(type)) {
+                    early.add(beanName);
+                }
+                return bean;
+            }
+        });
+    }
+
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
         if (isAnnotated(type) && !Proxy.isProxyClass(type)) {
+            early.remove(beanName);
             beansOfClasses.add(beanName);
             Optional<Set<MethodClassKey>> started = handlers;
             if (started == null) {
@@ -94,6 +114,22 @@ final class BeanOperations implements BeanPostProcessor {
         return !Proxy.isProxyClass(target) && isAnnotated(target);
     }
 
+    private void addEarly(String beanName, List<OperationFault> faults) {
+        Object bean = Objects.requireNonNull(sources.beans().getSingleton(beanName));
+        Class<?> type = ClassUtils.getUserClass(bean);
+        found.add(type);
+        if (!IdempotentInterceptor.isIntercepted(bean)) {
+            annotated(type).keySet().stream()
+                    .filter(method -> covers(method, type))
+                    .forEach(method -> sources.faultsAt(type, method, faults)
+                            .add(
+                                    "the bean '" + beanName
+                                            + "' is created so early that Spring cannot intercept its calls",
+                                    "Let the BeanPostProcessor that depends on '" + beanName
+                                            + "' look it up later, for example by an ObjectProvider or with @Lazy."));
+        }
+    }
+
     private void addBareProxy(String beanName, Class<?> type, List<OperationFault> faults) {
         annotated(type).keySet().stream()
                 .filter(method -> covers(method, type))
@@ -113,6 +149,8 @@ final class BeanOperations implements BeanPostProcessor {
     void find(@Nullable Set<MethodClassKey> mapped, List<OperationFault> faults) {
         Optional<Set<MethodClassKey>> started = Optional.ofNullable(mapped);
         handlers = started;
+        early.stream().filter(sources.beans()::containsSingleton).forEach(beanName -> addEarly(beanName, faults));
+        early.clear();
         for (Class<?> type : found) {
             find(type, started, faults);
         }

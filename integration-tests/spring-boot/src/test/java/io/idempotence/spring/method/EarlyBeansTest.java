@@ -1,5 +1,6 @@
 package io.idempotence.spring.method;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
@@ -14,6 +15,7 @@ import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.PriorityOrdered;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
@@ -40,6 +42,17 @@ class EarlyBeansTest {
         Users(Object used) {}
     }
 
+    static final class FirstUsers extends Users implements PriorityOrdered {
+        FirstUsers(Object used) {
+            super(used);
+        }
+
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     static class Application {
         @Bean
@@ -62,6 +75,14 @@ class EarlyBeansTest {
         }
     }
 
+    @Configuration(proxyBeanMethods = false)
+    static class FirstUserOfPayments {
+        @Bean
+        static FirstUsers users(Payments payments) {
+            return new FirstUsers(payments);
+        }
+    }
+
     private static ApplicationContextRunner application(Class<?> user) {
         return new ApplicationContextRunner()
                 .withUserConfiguration(user, Application.class)
@@ -80,5 +101,16 @@ class EarlyBeansTest {
                     .isInstanceOf(ExecutionRefusedException.class)
                     .hasMessageContaining("outcome-unknown");
         });
+    }
+
+    /** It ran for every call, with a warning of Spring that its post-processors do not see the bean. */
+    @Test
+    @DisplayName("P6: a bean that was created too early to be intercepted fails the start")
+    void aBeanThatWasCreatedTooEarlyFailsTheStart() {
+        application(FirstUserOfPayments.class)
+                .run(context -> assertThat(context.getStartupFailure())
+                        .isInstanceOf(OperationFaultsException.class)
+                        .hasMessageContaining("Payments.payAndFail: the bean 'payments' is created so early"
+                                + " that Spring cannot intercept its calls"));
     }
 }
