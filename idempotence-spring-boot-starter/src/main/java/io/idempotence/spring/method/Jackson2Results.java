@@ -28,8 +28,8 @@ final class Jackson2Results implements JsonResults {
             reader.readValue("{}");
         } catch (InvalidDefinitionException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
-        } catch (JsonProcessingException theTypeIsReadable) {
-            // An empty object is no value of it.
+        } catch (JsonProcessingException | RuntimeException theTypeIsReadable) {
+            // An empty object is no value of it. A deserializer of the application may throw anything.
         }
         return ResultCodec.of(
                 value -> {

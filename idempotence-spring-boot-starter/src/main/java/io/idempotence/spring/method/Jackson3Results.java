@@ -2,7 +2,6 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.ResultCodec;
 import java.lang.reflect.Type;
-import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JavaType;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.ObjectReader;
@@ -26,8 +25,8 @@ final class Jackson3Results implements JsonResults {
             reader.readValue("{}");
         } catch (InvalidDefinitionException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
-        } catch (JacksonException theTypeIsReadable) {
-            // An empty object is no value of it.
+        } catch (RuntimeException theTypeIsReadable) {
+            // An empty object is no value of it. A deserializer of the application may throw anything.
         }
         return ResultCodec.of(writer::writeValueAsBytes, reader::readValue);
     }
