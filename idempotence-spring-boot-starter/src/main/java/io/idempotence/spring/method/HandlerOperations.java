@@ -76,22 +76,33 @@ final class HandlerOperations {
         Map<MethodClassKey, HandlerOperation> byHandler = new HashMap<>();
         Set<MethodClassKey> mapped = new HashSet<>();
         FilterCoverage coverage = new FilterCoverage(context);
-        for (HandlerMapping mapping : mappings) {
-            if (mapping instanceof RequestMappingInfoHandlerMapping infos) {
-                infos.getHandlerMethods().forEach((info, handler) -> {
-                    mapped.add(key(handler));
-                    HandlerOperation operation = operation(info, handler, coverage, faults);
-                    if (operation != null) {
-                        operations.add(operation);
-                        byHandler.put(key(handler), operation);
-                    }
-                });
-            }
+        for (RequestMappingInfoHandlerMapping infos : ofMethods(mappings)) {
+            infos.getHandlerMethods().forEach((info, handler) -> {
+                mapped.add(key(handler));
+                HandlerOperation operation = operation(info, handler, coverage, faults);
+                if (operation != null) {
+                    operations.add(operation);
+                    byHandler.put(key(handler), operation);
+                }
+            });
         }
         known = new Known(List.copyOf(mappings), List.copyOf(operations), Map.copyOf(byHandler), attributes());
         coverage.warnOfDisabled();
         RequestSettings.choose(servletContext(), this::settings);
         return mapped;
+    }
+
+    /** The mappings to methods. A mapping may delegate to several, as that of Spring Data REST does. */
+    private static List<RequestMappingInfoHandlerMapping> ofMethods(List<HandlerMapping> mappings) {
+        List<RequestMappingInfoHandlerMapping> found = new ArrayList<>();
+        for (HandlerMapping mapping : mappings) {
+            for (Object one : mapping instanceof Iterable<?> delegates ? delegates : List.of(mapping)) {
+                if (one instanceof RequestMappingInfoHandlerMapping infos) {
+                    found.add(infos);
+                }
+            }
+        }
+        return found;
     }
 
     private Map<String, Object> attributes() {
@@ -286,16 +297,14 @@ final class HandlerOperations {
             Known known, UntouchedRequest request, @Nullable Exception failure) {
         HandlerOperation any = null;
         Map<Optional<OperationSettings>, String> names = new HashMap<>();
-        for (HandlerMapping mapping : known.mappings) {
-            if (mapping instanceof RequestMappingInfoHandlerMapping infos) {
-                for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
-                        infos.getHandlerMethods().entrySet()) {
-                    if (mayHandle(mapped.getKey(), request)) {
-                        any = known.byHandler.get(key(mapped.getValue()));
-                        names.put(
-                                Optional.ofNullable(any).map(HandlerOperation::declared),
-                                HandlerOperation.name(mapped.getValue()));
-                    }
+        for (RequestMappingInfoHandlerMapping infos : ofMethods(known.mappings)) {
+            for (Map.Entry<RequestMappingInfo, HandlerMethod> mapped :
+                    infos.getHandlerMethods().entrySet()) {
+                if (mayHandle(mapped.getKey(), request)) {
+                    any = known.byHandler.get(key(mapped.getValue()));
+                    names.put(
+                            Optional.ofNullable(any).map(HandlerOperation::declared),
+                            HandlerOperation.name(mapped.getValue()));
                 }
             }
         }
