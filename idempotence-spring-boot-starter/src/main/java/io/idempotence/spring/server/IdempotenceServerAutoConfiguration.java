@@ -117,7 +117,6 @@ public class IdempotenceServerAutoConfiguration {
         /** A bean, because only the methods of beans can run after the migrations of the database. */
         @Bean
         @Lazy
-        @ConditionalOnProperty(prefix = IdempotenceServerProperties.PREFIX, name = "storage", havingValue = "jdbc")
         @DependsOnDatabaseInitialization
         StorageSource<DataSource> idempotenceDatabaseSource(
                 ListableBeanFactory beans, IdempotenceServerProperties properties) {
