@@ -28,6 +28,9 @@ import org.springframework.util.ConcurrentReferenceHashMap;
  * start. Thread-safe.
  */
 final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcessor {
+    /** The bean that serves requests in an application with WebFlux. */
+    private static final String WEB_HANDLER = "webHandler";
+
     private final OperationSources sources;
     private final JsonMappers json;
     private final Map<MethodClassKey, BeanOperation> known = new ConcurrentHashMap<>();
@@ -170,8 +173,10 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
         Map<Method, IdempotentAnnotations.Found> annotated = annotated(type);
         boolean hasHandlers =
                 annotated.keySet().stream().anyMatch(method -> handlers.contains(new MethodClassKey(method, type)));
+        boolean isController = AnnotatedElementUtils.hasAnnotation(type, Controller.class);
+        boolean isReactive = isController && sources.beans().containsBean(WEB_HANDLER);
         // Controllers of an application that does not serve, such as a test, are no mistake.
-        boolean mayHaveHandlers = mapped.isPresent() || !AnnotatedElementUtils.hasAnnotation(type, Controller.class);
+        boolean mayHaveHandlers = mapped.isPresent() || isReactive || !isController;
         annotated.forEach((method, found) -> {
             MethodClassKey key = new MethodClassKey(method, type);
             if (!found.annotation().value() || handlers.contains(key)) {
@@ -182,9 +187,13 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
             } else if (mayHaveHandlers && !found.ofInterface() && (found.onMethod() || !hasHandlers)) {
                 sources.faultsAt(type, method, faults)
                         .add(
-                                "no handler mapping knows it, and it has no id",
-                                "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of"
-                                        + " a call, for example @Idempotent(id = \"#message.id\").");
+                                isReactive
+                                        ? "WebFlux has no idempotence filter, and it has no id"
+                                        : "no handler mapping knows it, and it has no id",
+                                isReactive
+                                        ? "Move @Idempotent with an id to a method of a service, such as @Idempotent(id = \"#message.id\")."
+                                        : "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of"
+                                                + " a call, for example @Idempotent(id = \"#message.id\").");
             }
         });
     }

@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.WebApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -25,7 +26,9 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.server.WebHandler;
 import org.springframework.web.servlet.config.annotation.EnableWebMvc;
+import reactor.core.publisher.Mono;
 
 /** An {@code @Idempotent} that cannot work fails the start, with Spring Boot's description and action. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -145,5 +148,19 @@ class MisusedAnnotationsTest {
                 .withUserConfiguration(Misuses.WrongName.class)
                 .run(context -> assertThatThrownBy(() -> context.getBean(Misuses.WrongName.class))
                         .hasRootCauseInstanceOf(OperationFaultsException.class));
+    }
+
+    /** It ran unprotected, without a word. */
+    @Test
+    void aHandlerOfWebFluxFailsTheStart() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(
+                        IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))
+                .withUserConfiguration(Lazily.class)
+                .withPropertyValues("idempotence.server.storage=memory")
+                .withBean("webHandler", WebHandler.class, () -> exchange -> Mono.empty())
+                .run(context -> assertThat(context.getStartupFailure())
+                        .isInstanceOf(OperationFaultsException.class)
+                        .hasMessageContaining("Lazily.create: WebFlux has no idempotence filter"));
     }
 }
