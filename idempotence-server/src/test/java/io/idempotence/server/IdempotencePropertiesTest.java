@@ -40,9 +40,7 @@ class IdempotencePropertiesTest {
     static void start() {
         redis = EmbeddedRedis.start();
         inRedis = redis.connect();
-        inDatabase = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
-                .createIfMissing()
-                .build();
+        inDatabase = Databases.POSTGRESQL.storage().createIfMissing().build();
     }
 
     @AfterContainer

@@ -127,6 +127,11 @@ public enum Databases {
         return pool;
     }
 
+    /** A builder of a storage on that pool, which waits longer than a busy machine pauses. For tests that are not about its timeouts. */
+    public JdbcIdempotenceStorage.Builder storage() {
+        return JdbcIdempotenceStorage.builder(pool()).statementTimeout(Duration.ofSeconds(20));
+    }
+
     HikariDataSource newPool(Consumer<HikariConfig> settings) {
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl(url());

@@ -19,10 +19,7 @@ final class Effects {
 
     static JdbcIdempotenceStorage storage(Databases databases) {
         createTable(databases);
-        return JdbcIdempotenceStorage.builder(databases.pool())
-                .createIfMissing()
-                .inTransaction()
-                .build();
+        return databases.storage().createIfMissing().inTransaction().build();
     }
 
     static Connection begin(Databases databases) throws SQLException {

@@ -28,10 +28,8 @@ class JdbcCrashTest {
             throws Exception {
         database.execute("CREATE TABLE IF NOT EXISTS payment (id VARCHAR(128) NOT NULL)");
         StorageKey key = Claims.newKey();
-        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(database.pool())
-                .createIfMissing()
-                .inTransaction()
-                .build()) {
+        try (JdbcIdempotenceStorage storage =
+                database.storage().createIfMissing().inTransaction().build()) {
             KilledProcess.at(CrashingPayment.at(step), CrashingPayment.class, database.url(), key.value(), step.name());
             database.letPass(CrashingPayment.LEASE);
 

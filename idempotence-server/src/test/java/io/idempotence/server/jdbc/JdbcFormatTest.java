@@ -18,9 +18,7 @@ class JdbcFormatTest {
     private static final long IN_2100 = 4_102_444_800_000L;
 
     private static JdbcIdempotenceStorage storage(Databases databases) {
-        return JdbcIdempotenceStorage.builder(databases.pool())
-                .createIfMissing()
-                .build();
+        return databases.storage().createIfMissing().build();
     }
 
     private static void insert(Databases databases, StorageKey key, int format, List<String> record)

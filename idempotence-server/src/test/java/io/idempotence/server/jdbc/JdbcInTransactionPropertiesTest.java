@@ -13,10 +13,8 @@ class JdbcInTransactionPropertiesTest extends StorageProperties {
 
     @BeforeContainer
     static void start() {
-        storage = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
-                .createIfMissing()
-                .inTransaction()
-                .build();
+        storage =
+                Databases.POSTGRESQL.storage().createIfMissing().inTransaction().build();
     }
 
     @Override

@@ -18,10 +18,7 @@ import org.junit.jupiter.api.Test;
 class JdbcInTransactionStorageTest extends IdempotenceStorageContract {
     @Override
     protected IdempotenceStorage createStorage() {
-        return JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
-                .createIfMissing()
-                .inTransaction()
-                .build();
+        return Databases.POSTGRESQL.storage().createIfMissing().inTransaction().build();
     }
 
     @Override

@@ -123,7 +123,8 @@ class JdbcInTransactionTest {
     @EnumSource
     void expiredMarksAreDeletedInBatchesAndLiveOnesAreKept(Databases databases) throws Exception {
         createTable(databases);
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+        JdbcIdempotenceStorage storage = databases
+                .storage()
                 .table("swept_record")
                 .appliedTable("swept_mark")
                 .createIfMissing()
@@ -209,8 +210,7 @@ class JdbcInTransactionTest {
             assertThatThrownBy(() -> storage.markApplied(connection, key, claim.fence()))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("auto-commit");
-            JdbcIdempotenceStorage plain =
-                    JdbcIdempotenceStorage.builder(databases.pool()).build();
+            JdbcIdempotenceStorage plain = databases.storage().build();
             assertThatThrownBy(() -> plain.markApplied(connection, key, claim.fence()))
                     .hasMessageContaining("inTransaction()");
         }

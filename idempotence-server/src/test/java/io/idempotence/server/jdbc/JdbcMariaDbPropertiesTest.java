@@ -10,9 +10,7 @@ class JdbcMariaDbPropertiesTest extends StorageProperties {
 
     @BeforeContainer
     static void start() {
-        storage = JdbcIdempotenceStorage.builder(Databases.MARIADB.pool())
-                .createIfMissing()
-                .build();
+        storage = Databases.MARIADB.storage().createIfMissing().build();
     }
 
     @Override

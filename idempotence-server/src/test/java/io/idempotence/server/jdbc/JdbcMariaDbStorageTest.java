@@ -7,9 +7,7 @@ import java.time.Duration;
 class JdbcMariaDbStorageTest extends IdempotenceStorageContract {
     @Override
     protected IdempotenceStorage createStorage() {
-        return JdbcIdempotenceStorage.builder(Databases.MARIADB.pool())
-                .createIfMissing()
-                .build();
+        return Databases.MARIADB.storage().createIfMissing().build();
     }
 
     @Override

@@ -15,9 +15,7 @@ class JdbcMySqlStorageTest extends IdempotenceStorageContract {
 
     @Override
     protected IdempotenceStorage createStorage() {
-        return JdbcIdempotenceStorage.builder(Databases.MYSQL.pool())
-                .createIfMissing()
-                .build();
+        return Databases.MYSQL.storage().createIfMissing().build();
     }
 
     @Override

@@ -10,9 +10,7 @@ class JdbcPostgreSqlPropertiesTest extends StorageProperties {
 
     @BeforeContainer
     static void start() {
-        storage = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
-                .createIfMissing()
-                .build();
+        storage = Databases.POSTGRESQL.storage().createIfMissing().build();
     }
 
     @Override

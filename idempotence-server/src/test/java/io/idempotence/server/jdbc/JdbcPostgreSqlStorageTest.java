@@ -7,9 +7,7 @@ import java.time.Duration;
 class JdbcPostgreSqlStorageTest extends IdempotenceStorageContract {
     @Override
     protected IdempotenceStorage createStorage() {
-        return JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
-                .createIfMissing()
-                .build();
+        return Databases.POSTGRESQL.storage().createIfMissing().build();
     }
 
     @Override

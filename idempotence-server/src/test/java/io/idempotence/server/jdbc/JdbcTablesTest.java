@@ -37,9 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The tables: their set-up, the cost of calls, the clock, the cleanup, and the work of operators. */
 class JdbcTablesTest {
     private static JdbcIdempotenceStorage storage(Databases databases) {
-        return JdbcIdempotenceStorage.builder(databases.pool())
-                .createIfMissing()
-                .build();
+        return databases.storage().createIfMissing().build();
     }
 
     // ---- set-up
@@ -100,7 +98,8 @@ class JdbcTablesTest {
     @EnumSource
     void tablesMayLiveInASchemaOfTheirOwn(Databases databases) {
         databases.execute("CREATE SCHEMA IF NOT EXISTS apart");
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+        JdbcIdempotenceStorage storage = databases
+                .storage()
                 .table("apart.record")
                 .appliedTable("apart.applied")
                 .createIfMissing()
@@ -182,7 +181,8 @@ class JdbcTablesTest {
     @ParameterizedTest
     @EnumSource
     void fourInstancesCleanUpAtOnceAndTakeOnlyWhatIsExpired(Databases databases) throws Exception {
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+        JdbcIdempotenceStorage storage = databases
+                .storage()
                 .table("cleaned")
                 .appliedTable("cleaned_applied")
                 .createIfMissing()
@@ -284,7 +284,8 @@ class JdbcTablesTest {
     }
 
     private static JdbcIdempotenceStorage backlog(Databases databases, String table) {
-        return JdbcIdempotenceStorage.builder(databases.pool())
+        return databases
+                .storage()
                 .table(table)
                 .appliedTable(table + "_applied")
                 .createIfMissing()

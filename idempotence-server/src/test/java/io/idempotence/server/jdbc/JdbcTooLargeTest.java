@@ -24,9 +24,7 @@ class JdbcTooLargeTest {
     private final StorageKey key = Claims.newKey();
 
     private static JdbcIdempotenceStorage storage(Databases databases) {
-        return JdbcIdempotenceStorage.builder(databases.pool())
-                .createIfMissing()
-                .build();
+        return databases.storage().createIfMissing().build();
     }
 
     private void assertResult(JdbcIdempotenceStorage storage, byte[] expected) {
