@@ -79,6 +79,10 @@ final class ExecutionEnd {
         return gaveUp;
     }
 
+    boolean hasEnded() {
+        return ended.get();
+    }
+
     /** Records the handler's response, then delivers it. Only the first call counts. */
     void finish() {
         if (!ended.compareAndSet(false, true)) {

@@ -204,7 +204,7 @@ public final class IdempotenceFilter implements Filter {
     private void doFilter(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         ProtectedRequest running = ProtectedRequest.of(request);
-        if (running != null) {
+        if (running != null && !running.isRepeatedBy(request)) {
             if (running.isOf(config)) {
                 running.laterDispatch(chain, request, response);
             } else {

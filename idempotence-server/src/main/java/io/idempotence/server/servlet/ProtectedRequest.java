@@ -56,6 +56,11 @@ final class ProtectedRequest {
         ExecutionEnd end = new ExecutionEnd(execution, filter, dispatches, body, response);
         AsyncProcessing async = new AsyncProcessing(dispatches, end, filter.seesDispatches(), request, body);
         ProtectedRequest begun = new ProtectedRequest(execution, filter.config(), dispatches, async, end);
+        ProtectedRequest before = of(request);
+        if (before != null) {
+            // The container announces the end of the latest one only.
+            before.end.noErrorPageComes();
+        }
         request.setAttribute(ATTRIBUTE, begun);
         return begun;
     }
@@ -68,6 +73,11 @@ final class ProtectedRequest {
     @SuppressWarnings("ReferenceEquality") // Two filters may have equal configurations.
     boolean isOf(FilterConfiguration filter) {
         return config == filter;
+    }
+
+    /** Whether a filter in front has proceeded once more after this request had ended. It then needs a claim of its own. */
+    boolean isRepeatedBy(HttpServletRequest arrived) {
+        return arrived.getDispatcherType() == DispatcherType.REQUEST && end.hasEnded();
     }
 
     ClaimedExecution execution() {

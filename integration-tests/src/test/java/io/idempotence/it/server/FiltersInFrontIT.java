@@ -3,12 +3,16 @@ package io.idempotence.it.server;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.idempotence.FailureRule;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
@@ -29,6 +33,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.assertj.core.api.SoftAssertions;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -355,5 +360,37 @@ class FiltersInFrontIT extends FilterTestBase {
                     IdempotenceFilter.builder(idempotence).keyOptional().build().install(context);
                 });
         assertThat(Http.post(server.uri("/p"), null, "{}").statusCode()).isEqualTo(201);
+    }
+
+    @Test
+    @DisplayName("P6: a filter in front that proceeds again after a failure runs nothing without a claim")
+    void aFilterInFrontThatProceedsAgainRunsNothingUnprotected() {
+        // Tomcat runs the servlet at once then, without any filter. Undertow has Servlet 6.0.
+        assumeThat(container == Container.JETTY || !ServletServer.isServlet61()).isTrue();
+        ServletServer.Starter starter = container == Container.JETTY ? container : UndertowServer::start;
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
+                .build();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                starter,
+                (request, response) -> {
+                    if (runs.get() == 1) {
+                        throw new IllegalStateException("charged, and then the connection broke");
+                    }
+                    respond(response, 201, "charged again");
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        try {
+                            chain.doFilter(request, response);
+                        } catch (ServletException | IllegalStateException e) {
+                            chain.doFilter(request, response);
+                        }
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        assertThat(refusal(Http.post(server.uri("/p"), id, ""))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
     }
 }
