@@ -46,8 +46,8 @@ final class LettuceCommands extends SpringDataCommands {
     }
 
     /**
-     * Sends the first command. All threads share one connection, and each would wait for its turn to open it: with a server that does not
-     * respond, for the sum of all connect timeouts.
+     * Sends a command before there is a connection. All threads share one, and each would wait for its turn to open it: with a server that
+     * does not respond, for the sum of all connect timeouts.
      */
     private Object oneAtATime(Function<RedisScriptingAsyncCommands<byte[], byte[]>, RedisFuture<Object>> command) {
         try {
@@ -58,16 +58,19 @@ final class LettuceCommands extends SpringDataCommands {
             throw interrupted(e);
         }
         try {
-            Object reply = onConnection(command);
-            connected = true;
-            return reply;
+            return onConnection(command);
         } finally {
             connecting.unlock();
         }
     }
 
     private Object onConnection(Function<RedisScriptingAsyncCommands<byte[], byte[]>, RedisFuture<Object>> command) {
-        return on(redis -> reply(command.apply(commands(redis))));
+        return on(redis -> {
+            RedisScriptingAsyncCommands<byte[], byte[]> commands = commands(redis);
+            // Also if Redis refuses the command: others need not wait for their turn any more.
+            connected = true;
+            return reply(command.apply(commands));
+        });
     }
 
     private Object reply(RedisFuture<Object> future) {

@@ -21,10 +21,13 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -95,6 +98,32 @@ class SpringDataConnectionsTest {
                                 refused -> assertThat(refused.nothingWritten()).isTrue());
             } finally {
                 redis.resume();
+                connections.destroy();
+            }
+        } finally {
+            threads.shutdownNow();
+        }
+    }
+
+    @Test
+    void claimsDoNotWaitForEachOtherOnceThereIsAConnection() throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(3);
+        try (EmbeddedRedis full = EmbeddedRedis.start("--maxmemory", "1")) {
+            LettuceConnectionFactory connections =
+                    new LettuceConnectionFactory(new RedisStandaloneConfiguration(full.host(), full.port()));
+            connections.afterPropertiesSet();
+            connections.start();
+            IdempotenceStorage storage =
+                    RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofMillis(300)));
+            Callable<ClaimResult> claim = () -> storage.claim(Claims.request(Claims.newKey()));
+            assertThatThrownBy(claim::call).hasMessageContaining("OOM");
+            full.pause();
+            try {
+                for (Future<ClaimResult> each : threads.invokeAll(List.of(claim, claim, claim))) {
+                    assertThatThrownBy(each::get).rootCause().isInstanceOf(TimeoutException.class);
+                }
+            } finally {
+                full.resume();
                 connections.destroy();
             }
         } finally {
