@@ -127,8 +127,7 @@ final class RestCall implements ClientAdapter {
     /** The name of the call within a scope: its method and URL, without the query. */
     static String name(HttpRequest request) {
         URI uri = request.getURI();
-        return request.getMethod() + " " + uri.getScheme() + "://" + uri.getHost()
-                + (uri.getPort() < 0 ? "" : ":" + uri.getPort()) + uri.getRawPath();
+        return request.getMethod() + " " + uri.getScheme() + "://" + RestExchange.authority(uri) + uri.getRawPath();
     }
 
     private IdempotenceId usualId() {

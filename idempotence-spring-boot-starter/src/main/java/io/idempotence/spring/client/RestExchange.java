@@ -141,7 +141,7 @@ final class RestExchange implements ClientHttpRequest {
         }
         try {
             URI target = from.resolve(location);
-            return target.getHost() == null ? null : target;
+            return target.getRawAuthority() == null ? null : target;
         } catch (IllegalArgumentException e) {
             return null;
         }
@@ -163,8 +163,15 @@ final class RestExchange implements ClientHttpRequest {
         return true;
     }
 
+    /** Host and port. A host with an underscore, such as that of a container, is none to {@link URI}. */
+    static String authority(URI uri) {
+        String authority = String.valueOf(uri.getRawAuthority());
+        return authority.substring(authority.lastIndexOf('@') + 1);
+    }
+
     private static HttpOrigin origin(URI uri) {
-        return new HttpOrigin(uri.getScheme(), uri.getHost(), uri.getPort());
+        String host = uri.getHost() == null ? authority(uri) : uri.getHost();
+        return new HttpOrigin(uri.getScheme(), host, uri.getPort());
     }
 
     private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {

@@ -1,12 +1,30 @@
 package io.idempotence.it.client;
 
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static com.github.tomakehurst.wiremock.client.WireMock.post;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceScope;
+import io.idempotence.spring.client.IdempotentRestClient;
+import java.net.InetAddress;
 import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
 import org.apache.hc.client5.http.config.ConnectionConfig;
+import org.apache.hc.client5.http.impl.InMemoryDnsResolver;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
 import org.apache.hc.core5.util.Timeout;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.http.ResponseEntity;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.web.client.RestClient;
 
 /** {@code RestClient} over Apache HttpClient, without HttpClient's own retries. */
 class RestClientOverHttpComponentsIT extends RestClientContract {
@@ -22,5 +40,59 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
                 .build());
         factory.setReadTimeout(read);
         return factory;
+    }
+
+    /** As services of a container platform have. To a {@link java.net.URI}, such a host is none. */
+    @ParameterizedTest
+    @CsvSource({"/orders/1, ok", "http://order_service:PORT/orders/1, ok", "http://elsewhere.example/orders/1, ''"})
+    void redirectOfAHostWithAnUnderscoreIsFollowedAtThatHostOnly(String location, String body) {
+        provider.stubFor(post("/orders")
+                .willReturn(aResponse()
+                        .withStatus(303)
+                        .withHeader("Location", location.replace("PORT", "" + provider.port()))));
+        RestClient client = IdempotentRestClient.install(RestClient.builder(), fast().build())
+                .requestFactory(new HttpComponentsClientHttpRequestFactory(resolving("order_service")))
+                .build();
+        ResponseEntity<String> response = client.post()
+                .uri("http://order_service:" + provider.port() + "/orders")
+                .body("tea")
+                .retrieve()
+                .toEntity(String.class);
+        assertThat(Objects.requireNonNullElse(response.getBody(), "")).isEqualTo(body);
+        assertThat(response.getStatusCode().value()).isEqualTo(body.isEmpty() ? 303 : 200);
+    }
+
+    /** It was the ID of the first call, which is of another service. */
+    @Test
+    void callOfAnotherHostWithAnUnderscoreIsAnotherCallInAScope() {
+        RestClient client = IdempotentRestClient.install(RestClient.builder(), fast().build())
+                .requestFactory(
+                        new HttpComponentsClientHttpRequestFactory(resolving("order_service", "payment_service")))
+                .build();
+        assertThatThrownBy(() -> IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+                    for (String host : List.of("order_service", "payment_service")) {
+                        client.post()
+                                .uri("http://" + host + ":" + provider.port() + "/orders")
+                                .retrieve()
+                                .toBodilessEntity();
+                    }
+                }))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("payment_service");
+        assertThat(received()).hasSize(1);
+    }
+
+    /** A client that finds these hosts here. */
+    private static CloseableHttpClient resolving(String... hosts) {
+        InMemoryDnsResolver addresses = new InMemoryDnsResolver();
+        for (String host : hosts) {
+            addresses.add(host, InetAddress.getLoopbackAddress());
+        }
+        return HttpClients.custom()
+                .disableAutomaticRetries()
+                .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
+                        .setDnsResolver(addresses)
+                        .build())
+                .build();
     }
 }
