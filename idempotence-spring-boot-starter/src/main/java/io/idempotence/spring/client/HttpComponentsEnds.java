@@ -1,10 +1,16 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.internal.http.Watchdog.Watch;
+import java.net.URI;
+import org.apache.hc.client5.http.HttpRoute;
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
 import org.apache.hc.client5.http.config.Configurable;
+import org.apache.hc.client5.http.config.ConnectionConfig;
 import org.apache.hc.client5.http.config.RequestConfig;
 import org.apache.hc.client5.http.protocol.HttpClientContext;
+import org.apache.hc.core5.function.Resolver;
+import org.apache.hc.core5.http.HttpHost;
+import org.apache.hc.core5.util.Timeout;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
@@ -13,12 +19,12 @@ import org.springframework.http.client.ClientHttpRequestFactory;
 final class HttpComponentsEnds extends RequestEnds {
     private final boolean redirects;
 
-    HttpComponentsEnds(ClientHttpRequestFactory factory) {
-        this(factory, config(factory));
+    HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri) {
+        this(factory, uri, config(factory));
     }
 
-    private HttpComponentsEnds(ClientHttpRequestFactory factory, @Nullable RequestConfig config) {
-        super(factory, readTimeoutMillis(timeout(factory), config));
+    private HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri, @Nullable RequestConfig config) {
+        super(factory, readTimeoutMillis(factory, uri, config));
         this.redirects = config == null || config.isRedirectsEnabled();
     }
 
@@ -26,10 +32,30 @@ final class HttpComponentsEnds extends RequestEnds {
         return SpringInternals.field(factory, "httpClient") instanceof Configurable client ? client.getConfig() : null;
     }
 
-    private static long readTimeoutMillis(long ofFactory, @Nullable RequestConfig config) {
-        return ofFactory > 0 || config == null || config.getResponseTimeout() == null
-                ? ofFactory
-                : config.getResponseTimeout().toMilliseconds();
+    private static long readTimeoutMillis(ClientHttpRequestFactory factory, URI uri, @Nullable RequestConfig config) {
+        long ofFactory = timeout(factory);
+        if (ofFactory > 0) {
+            return ofFactory;
+        }
+        Timeout timeout = config == null ? null : config.getResponseTimeout();
+        if (timeout == null) {
+            timeout = ofConnections(factory, uri);
+        }
+        return timeout == null ? 0 : timeout.toMilliseconds();
+    }
+
+    /** Where Boot sets its read timeout. Null if there is none, or if it is unknown. */
+    @SuppressWarnings("unchecked") // the field's type
+    private static @Nullable Timeout ofConnections(ClientHttpRequestFactory factory, URI uri) {
+        Object client = SpringInternals.field(factory, "httpClient");
+        Object connections = client == null ? null : SpringInternals.field(client, "connManager");
+        Object resolver = connections == null ? null : SpringInternals.field(connections, "connectionConfigResolver");
+        if (!(resolver instanceof Resolver<?, ?>) || uri.getHost() == null) {
+            return null;
+        }
+        HttpRoute route = new HttpRoute(new HttpHost(uri.getScheme(), uri.getHost(), uri.getPort()));
+        ConnectionConfig config = ((Resolver<HttpRoute, ConnectionConfig>) resolver).resolve(route);
+        return config == null ? null : config.getSocketTimeout();
     }
 
     @Override

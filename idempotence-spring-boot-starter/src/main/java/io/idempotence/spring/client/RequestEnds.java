@@ -2,6 +2,7 @@ package io.idempotence.spring.client;
 
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.net.HttpURLConnection;
+import java.net.URI;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.Set;
@@ -29,13 +30,14 @@ abstract class RequestEnds {
         this.readTimeoutMillis = readTimeoutMillis;
     }
 
-    static RequestEnds of(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects) {
+    /** @param uri of a request */
+    static RequestEnds of(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects, URI uri) {
         // Not a subclass, which may do anything.
         if (factory.getClass() == JdkClientHttpRequestFactory.class) {
             return new OfJdk(factory, withoutRedirects);
         }
         if (factory.getClass().getName().equals(HTTP_COMPONENTS)) {
-            return new HttpComponentsEnds(factory);
+            return new HttpComponentsEnds(factory, uri);
         }
         if (factory.getClass() == SimpleClientHttpRequestFactory.class) {
             return new OfUrlConnection(factory);

@@ -81,8 +81,8 @@ final class RestCall implements ClientAdapter {
             identity.decide(request.getMethod().name(), values(IDEMPOTENCY_KEY), this::usualId);
             logical.onEnd(this::ended);
         }
+        RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects, request.getURI());
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
-        RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects);
         try {
             return chain.execute(
                     prepared(attempt, ends),

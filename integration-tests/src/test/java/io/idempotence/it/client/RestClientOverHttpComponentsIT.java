@@ -82,6 +82,27 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
         assertThat(received()).hasSize(1);
     }
 
+    /** Boot sets its read timeout there. */
+    @Test
+    void serverIsNotAskedToHoldADuplicateForLongerThanTheConnectionWaits() {
+        CloseableHttpClient waiting = HttpClients.custom()
+                .disableAutomaticRetries()
+                .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
+                        .setDefaultConnectionConfig(ConnectionConfig.custom()
+                                .setSocketTimeout(Timeout.ofSeconds(3))
+                                .build())
+                        .build())
+                .build();
+        IdempotentRestClient.install(RestClient.builder(), fast().build())
+                .requestFactory(new HttpComponentsClientHttpRequestFactory(waiting))
+                .build()
+                .post()
+                .uri("http://127.0.0.1:" + provider.port() + "/orders")
+                .retrieve()
+                .toBodilessEntity();
+        assertThat(received()).extracting(request -> header(request, "Prefer")).containsExactly("wait=2");
+    }
+
     /** A client that finds these hosts here. */
     private static CloseableHttpClient resolving(String... hosts) {
         InMemoryDnsResolver addresses = new InMemoryDnsResolver();
