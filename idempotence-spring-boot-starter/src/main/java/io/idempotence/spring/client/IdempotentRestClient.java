@@ -33,7 +33,7 @@ import org.springframework.web.client.RestTemplate;
  * <ul>
  *   <li>With a response, error statuses included, which the client's status handlers see. Responses up to 1 MiB are read before they are
  *       returned, so that a cut one is asked for again. Of a longer one, and of one that is a stream of events or lines, the caller reads
- *       the rest.
+ *       the rest. If reading a success fails, the call was executed, whatever exception Spring makes of it.
  *   <li>With {@link RestRequestRefusedException}, if the server half refused.
  *   <li>With {@link RestOutcomeUnknownException}, if the call may have been executed and no later response settled it.
  *   <li>With {@link org.springframework.web.client.ResourceAccessException}, if nothing was sent.
