@@ -121,7 +121,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
         Object bean = Objects.requireNonNull(sources.beans().getSingleton(beanName));
         Class<?> type = ClassUtils.getUserClass(bean);
         found.add(type);
-        if (!IdempotentInterceptor.isIntercepted(bean)) {
+        if (!IdempotentAdvice.isIn(bean)) {
             annotated(type).keySet().stream()
                     .filter(method -> covers(method, type))
                     .forEach(method -> sources.faultsAt(type, method, faults)

@@ -2,22 +2,19 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
-import org.springframework.aop.framework.Advised;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.util.ClassUtils;
 
 /** The interceptor that runs a bean method once for each ID. Thread-safe. */
 @SuppressWarnings("NullAway") // a result that is null is stored as such
-final class IdempotentInterceptor implements MethodInterceptor {
+final class IdempotentInterceptor implements IdempotentAdvice {
     private final BeanOperations operations;
     private final OperationSources sources;
     private final SurroundingTransaction transactions;
@@ -37,7 +34,7 @@ final class IdempotentInterceptor implements MethodInterceptor {
     @Override
     public @Nullable Object invoke(MethodInvocation invocation) throws Throwable {
         Object target = Objects.requireNonNull(invocation.getThis());
-        if (isIntercepted(target)) {
+        if (IdempotentAdvice.isIn(target)) {
             // Two creators of proxies, such as that of Shiro, have each made one: the call inside would wait for this
             // one.
             return invocation.proceed();
@@ -67,13 +64,6 @@ final class IdempotentInterceptor implements MethodInterceptor {
                                 result.codec(),
                                 execution -> result.toStored(proceed(invocation)));
         return result.fromStored(stored);
-    }
-
-    /** Whether an object is a proxy with such an interceptor. */
-    static boolean isIntercepted(Object bean) {
-        return bean instanceof Advised proxy
-                && Arrays.stream(proxy.getAdvisors())
-                        .anyMatch(advisor -> advisor.getAdvice() instanceof IdempotentInterceptor);
     }
 
     private CompletableFuture<Object> future(
