@@ -1,14 +1,9 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.ClaimedExecution;
-import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
-import java.util.Collections;
-import java.util.IdentityHashMap;
-import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.context.request.NativeWebRequest;
@@ -24,85 +19,72 @@ import org.springframework.web.servlet.HandlerInterceptor;
  * WebAsyncTask} or {@code StreamingResponseBody}. When such a request ends, or one with a future or {@code DeferredResult}, a commit on any
  * thread without an execution counts as its effect. Thread-safe.
  */
-final class AsyncExecutions
-        implements HandlerInterceptor, CallableProcessingInterceptor, DeferredResultProcessingInterceptor {
-    /** The attribute of a request with the number of commits before its handler began. */
-    private static final String BEFORE = AsyncExecutions.class.getName() + ".before";
-
+final class AsyncExecutions implements HandlerInterceptor {
     private final UnattributedCommits commits;
-    private final Map<Callable<?>, ClaimedExecution> waiting = Collections.synchronizedMap(new IdentityHashMap<>());
-    private final ThreadLocal<@Nullable Runnable> leave = new ThreadLocal<>();
 
     AsyncExecutions(UnattributedCommits commits) {
         this.commits = commits;
     }
 
-    private static Optional<IdempotentExecution> execution(NativeWebRequest request) {
-        return Optional.ofNullable(request.getNativeRequest(HttpServletRequest.class))
-                .flatMap(IdempotenceFilter::execution);
-    }
-
-    // ---- the commits during a request
-
     /**
-     * Also called for the dispatch with the result, which begins nothing. Joins the processing of this request, whatever kind its handler is
-     * of, and whoever configures Spring MVC.
+     * Joins the asynchronous processing of a request, whatever kind its handler is of, and whoever configures Spring MVC. Also called for
+     * the dispatch with the result, which begins nothing.
      */
     @Override
     public boolean preHandle(HttpServletRequest request, HttpServletResponse response, Object handler) {
-        if (request.getAttribute(BEFORE) == null
-                && IdempotenceFilter.execution(request).isPresent()) {
-            request.setAttribute(BEFORE, commits.ended());
+        if (IdempotenceFilter.execution(request).orElse(null) instanceof ClaimedExecution execution) {
             WebAsyncManager processing = WebAsyncUtils.getAsyncManager(request);
-            processing.registerCallableInterceptors(this);
-            processing.registerDeferredResultInterceptors(this);
+            if (processing.getCallableInterceptor(this) == null) {
+                OfRequest joined = new OfRequest(execution, commits);
+                processing.registerCallableInterceptor(this, joined);
+                processing.registerDeferredResultInterceptor(this, joined);
+            }
         }
         return true;
     }
 
-    private void declareEffect(NativeWebRequest request) {
-        execution(request).ifPresent(execution -> {
-            Object before = request.getAttribute(BEFORE, NativeWebRequest.SCOPE_REQUEST);
-            if (before instanceof Long number && commits.anySince(number)) {
+    /** The asynchronous processing of one request. */
+    private static final class OfRequest implements CallableProcessingInterceptor, DeferredResultProcessingInterceptor {
+        private final ClaimedExecution execution;
+        private final UnattributedCommits commits;
+        /** How many commits had ended before the handler began. */
+        private final long before;
+
+        /** A request that timed out may have a second task, for its error page, while the first one still runs. */
+        private final ThreadLocal<@Nullable Runnable> leave = new ThreadLocal<>();
+
+        OfRequest(ClaimedExecution execution, UnattributedCommits commits) {
+            this.execution = execution;
+            this.commits = commits;
+            this.before = commits.ended();
+        }
+
+        private void declareEffect() {
+            if (commits.anySince(before)) {
                 execution.tookEffect();
             }
-        });
-    }
-
-    @Override
-    public <T> void postProcess(NativeWebRequest request, DeferredResult<T> deferred, @Nullable Object result) {
-        declareEffect(request);
-    }
-
-    // ---- the thread of a Callable
-
-    @Override
-    public <T> void beforeConcurrentHandling(NativeWebRequest request, Callable<T> task) {
-        if (execution(request).orElse(null) instanceof ClaimedExecution execution) {
-            waiting.put(task, execution);
         }
-    }
 
-    @Override
-    public <T> void preProcess(NativeWebRequest request, Callable<T> task) {
-        ClaimedExecution execution = waiting.remove(task);
-        if (execution != null) {
+        @Override
+        public <T> void postProcess(NativeWebRequest request, DeferredResult<T> deferred, @Nullable Object result) {
+            declareEffect();
+        }
+
+        // ---- the thread of a Callable
+
+        @Override
+        public <T> void preProcess(NativeWebRequest request, Callable<T> task) {
             leave.set(execution.enter());
         }
-    }
 
-    @Override
-    public <T> void postProcess(NativeWebRequest request, Callable<T> task, @Nullable Object result) {
-        declareEffect(request);
-        Runnable entered = leave.get();
-        if (entered != null) {
-            leave.remove();
-            entered.run();
+        @Override
+        public <T> void postProcess(NativeWebRequest request, Callable<T> task, @Nullable Object result) {
+            declareEffect();
+            Runnable entered = leave.get();
+            if (entered != null) {
+                leave.remove();
+                entered.run();
+            }
         }
-    }
-
-    @Override
-    public <T> void afterCompletion(NativeWebRequest request, Callable<T> task) {
-        waiting.remove(task);
     }
 }
