@@ -1,5 +1,6 @@
 package io.idempotence.spring.method;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.IdempotentExecution;
 import java.sql.SQLException;
 import java.util.ArrayList;
@@ -86,7 +87,7 @@ final class TransactionEffects {
 
     /** Whether a database reports that it rolled the transaction back. After any other failure of a commit, nobody knows. */
     private static boolean isRolledBack(Throwable failure) {
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+        for (Throwable cause : Causes.of(failure).toList()) {
             if (cause instanceof HeuristicCompletionException) {
                 // Its cause may be that of one database of several.
                 return false;

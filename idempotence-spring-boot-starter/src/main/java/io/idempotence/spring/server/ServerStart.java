@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -136,7 +137,7 @@ final class ServerStart implements SmartLifecycle {
     /** @throws ServerSetUpException if only an operator can repair this */
     private static void refuse(ServerParts parts, Throwable fault) {
         boolean isDatabase = parts.storage().kind().equals(IdempotenceServerProperties.text(Storage.JDBC));
-        for (Throwable cause = fault; cause != null; cause = cause.getCause()) {
+        for (Throwable cause : Causes.of(fault).toList()) {
             String message = String.valueOf(cause.getMessage());
             if (isDatabase && (cause instanceof IllegalStateException || cause instanceof IllegalArgumentException)) {
                 throw ServerSetUpException.of(
