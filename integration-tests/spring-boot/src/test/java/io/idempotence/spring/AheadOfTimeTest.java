@@ -66,14 +66,16 @@ class AheadOfTimeTest {
         Path sources = directory.resolve("sources");
         Path resources = directory.resolve("resources");
         Path classes = directory.resolve("classes");
-        SpringApplicationAotProcessor.main(new String[] {
-            AheadOfTimeApplication.class.getName(),
-            sources.toString(),
-            resources.toString(),
-            classes.toString(),
-            "group",
-            "artifact"
-        });
+        // In a JVM of its own: of a class that is generated already, no file would be written.
+        ChildApplication.outputOf(
+                SpringApplicationAotProcessor.class,
+                Stream.of(System.getProperty("java.class.path")),
+                AheadOfTimeApplication.class.getName(),
+                sources.toString(),
+                resources.toString(),
+                classes.toString(),
+                "group",
+                "artifact");
         compile(sources, classes);
 
         String output = ChildApplication.outputOf(

@@ -48,14 +48,16 @@ public final class ChildApplication {
     }
 
     /** Runs an application, and expects that it succeeds. Returns what it printed. */
-    public static String outputOf(Class<?> main, Stream<String> classPath) throws Exception {
+    public static String outputOf(Class<?> main, Stream<String> classPath, String... arguments) throws Exception {
+        Stream<String> command = Stream.of(
+                System.getProperty("java.home") + "/bin/java",
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
+                "-cp",
+                classPath.collect(Collectors.joining(File.pathSeparator)),
+                main.getName());
         Process application = new ProcessBuilder(
-                        System.getProperty("java.home") + "/bin/java",
-                        "-XX:TieredStopAtLevel=1",
-                        "-XX:+UseSerialGC",
-                        "-cp",
-                        classPath.collect(Collectors.joining(File.pathSeparator)),
-                        main.getName())
+                        Stream.concat(command, Stream.of(arguments)).toList())
                 .redirectErrorStream(true)
                 .start();
         String output = new String(application.getInputStream().readAllBytes());
