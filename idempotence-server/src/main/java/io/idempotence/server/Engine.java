@@ -122,19 +122,12 @@ public final class Engine {
 
     private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimRequest request) {
         IdempotenceId id = call.id();
-        // Both are checked before and after the claim, because they may change between the claim and its reply.
+        // Checked before and after the claim, because the result may be settled between the claim and its reply.
         boolean unsettled = parts.unsettled().contains(request.key());
-        boolean beingGivenBack = claims.isBeingGivenBack(request.key());
         long left = System.nanoTime();
         ClaimResult result = claims.claim(id, request);
-        if (result instanceof ClaimResult.Abandoned abandoned) {
-            if (beingGivenBack || claims.isBeingGivenBack(request.key())) {
-                // Nothing ran under the claim that is being released, and its lease ended in an outage.
-                return inProgress(id);
-            }
-            if (policy.onAbandoned() == OnAbandoned.RECOVER) {
-                result = recover(call, policy, request, abandoned);
-            }
+        if (result instanceof ClaimResult.Abandoned abandoned && policy.onAbandoned() == OnAbandoned.RECOVER) {
+            result = recover(call, policy, request, abandoned);
         }
         if (isTooLate(result, left, policy)) {
             // The reply took longer than the lease, so another owner may run now. A claim that is still held is granted
@@ -152,16 +145,12 @@ public final class Engine {
         }
         if (result instanceof ClaimResult.Completed
                 && (unsettled || parts.unsettled().contains(request.key()))) {
-            return inProgress(id);
+            events.publish(IdempotenceEvent.IN_PROGRESS, id);
+            return FixedDecisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
                 ? run(call, policy, request, claimed, left)
                 : withoutRunning(id, policy, result);
-    }
-
-    private Decision inProgress(IdempotenceId id) {
-        events.publish(IdempotenceEvent.IN_PROGRESS, id);
-        return FixedDecisions.askAgain();
     }
 
     private static boolean isTooLate(ClaimResult result, long left, IdempotencePolicy policy) {

@@ -68,9 +68,9 @@ final class StorageClaims {
      */
     boolean save(IdempotenceId id, ClaimRequest request) {
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
-        boolean wasBeingGivenBack = isBeingGivenBack(request.key());
+        boolean wasBeingGivenBack = beingGivenBack.containsKey(request.key());
         boolean saved = claim(id, request, Purpose.SAVE) instanceof ClaimResult.Claimed;
-        if (!saved && (wasBeingGivenBack || isBeingGivenBack(request.key()))) {
+        if (!saved && (wasBeingGivenBack || beingGivenBack.containsKey(request.key()))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved when the storage did not respond, and is being released; ask again later",
                     null);
@@ -107,11 +107,6 @@ final class StorageClaims {
             giveBackLater(id, request, purpose);
             throw e;
         }
-    }
-
-    /** Whether a claim of a key, under which nothing runs, may still be stored and is being released. */
-    boolean isBeingGivenBack(StorageKey key) {
-        return beingGivenBack.containsKey(key);
     }
 
     /** Releases, in the background, the claim that this request may have stored, because nothing will run under it. */

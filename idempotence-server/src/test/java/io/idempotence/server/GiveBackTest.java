@@ -226,38 +226,6 @@ class GiveBackTest {
     }
 
     @Test
-    @DisplayName("T21: a claim that is being given back is in progress also after its lease: nothing ran under it")
-    void aClaimThatIsBeingGivenBackIsNoUnknownOutcome() throws Exception {
-        AtomicBoolean replyLost = new AtomicBoolean(true);
-        AtomicBoolean givesBack = new AtomicBoolean();
-        storage.before((call, which) -> {
-                    if (Thread.currentThread().getName().equals("idempotence-give-backs") && !givesBack.get()) {
-                        throw unavailable();
-                    }
-                })
-                .after((call, which) -> {
-                    if (call == Call.CLAIM && replyLost.get()) {
-                        throw unavailable();
-                    }
-                });
-        Idempotence idempotence = provider.idempotence(IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(60))
-                .recover((call, fence) -> {
-                    throw new IllegalStateException("there is no execution to look for");
-                })
-                .build());
-        assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        replyLost.set(false);
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.ABANDONED);
-
-        assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.IN_PROGRESS);
-        givesBack.set(true);
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
-        assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
-        assertThat(provider.events).doesNotContain(IdempotenceEvent.UNKNOWN);
-    }
-
-    @Test
     @DisplayName("T21: a claim is given back while another one is given back to a storage that hangs")
     void aGiveBackThatHangsHoldsUpNoOther() {
         CountDownLatch hangs = new CountDownLatch(1);
