@@ -14,7 +14,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  *     stream. Forms that programs post, such as webhooks, keep their bodies.
  * @param expiresAfter How long a form can be submitted after it was rendered, 1m to the retention. Default: 12h, or the retention if that
  *     is shorter.
- * @param maxWait How long the second click of a double click waits for the result of the first one, 0s to 10m.
+ * @param maxWait How long the second click of a double click waits for the result of the first one, 0s to 10m, in whole seconds.
  */
 @ConfigurationProperties(prefix = "idempotence.form", ignoreUnknownFields = false)
 record FormProperties(
@@ -25,9 +25,10 @@ record FormProperties(
 
     /** How long a second click waits; fails if that is out of range. */
     Duration checkedMaxWait() {
-        if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0) {
+        boolean isInSeconds = maxWait.getNano() == 0;
+        if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0 || !isInSeconds) {
             throw new InvalidConfigurationPropertyValueException(
-                    "idempotence.form.max-wait", inUnits(maxWait), "It must be 0s to 10m.");
+                    "idempotence.form.max-wait", inUnits(maxWait), "It must be 0s to 10m, in whole seconds.");
         }
         return maxWait;
     }

@@ -96,8 +96,9 @@ class FormStartTest {
                 "expires-after | 90m | It must be at least 1m, and at most the retention, which is 1h.",
                 "expires-after | 90m | A form that can be submitted after its ID is forgotten could run twice.",
                 "expires-after | 30s | It must be at least 1m",
-                "max-wait      | -1s | It must be 0s to 10m.",
-                "max-wait      | 11m | It must be 0s to 10m."
+                "max-wait      | -1s | It must be 0s to 10m, in whole seconds.",
+                "max-wait      | 11m | It must be 0s to 10m, in whole seconds.",
+                "max-wait      | 500ms | It must be 0s to 10m, in whole seconds."
             })
     void aDurationThatIsNotAllowedIsReportedAsItIsWritten(
             String property, String value, String reason, CapturedOutput output) {
