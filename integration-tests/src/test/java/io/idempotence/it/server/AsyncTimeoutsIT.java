@@ -30,7 +30,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
     @Test
     @DisplayName("T13, T18: an async timeout without a response is unknown, for the work may still run")
     void anAsyncTimeoutWithoutAResponseIsUnknownForTheWorkMayStillRun() {
-        ServletServer server = serve((request, response) -> request.startAsync().setTimeout(100));
+        ServletServer server = serve((request, response) -> request.startAsync().setTimeout(SHORT_TIMEOUT_MILLIS));
         assertThat(call(server).statusCode()).isGreaterThanOrEqualTo(500);
         await().until(() -> "outcome-unknown".equals(refusal(call(server))));
         assertThat(runs).hasValue(1);
@@ -51,7 +51,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
         ServletServer server = start(
                 (request, response) -> {
                     AsyncContext async = request.startAsync();
-                    async.setTimeout(200);
+                    async.setTimeout(SHORT_TIMEOUT_MILLIS);
                     async.addListener(new AsyncEnds() {
                         @Override
                         public void onComplete(AsyncEvent event) {
@@ -94,7 +94,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
         ServletServer server = start(
                 (request, response) -> {
                     AsyncContext async = oversize ? request.startAsync() : request.getAsyncContext();
-                    async.setTimeout(300);
+                    async.setTimeout(SHORT_TIMEOUT_MILLIS);
                     respond(response, 200, part);
                     response.flushBuffer();
                 },
@@ -123,7 +123,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
                 throw new ServletException("timed out");
             }
             AsyncContext async = request.startAsync();
-            async.setTimeout(100);
+            async.setTimeout(SHORT_TIMEOUT_MILLIS);
             async.addListener(new AsyncEnds() {
                 @Override
                 public void onTimeout(AsyncEvent event) {
@@ -141,7 +141,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
     void anAsyncTimeoutWithA503IsUnknownForTheWorkMayStillRun() {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
-            async.setTimeout(100);
+            async.setTimeout(SHORT_TIMEOUT_MILLIS);
             async.addListener(new AsyncEnds() {
                 @Override
                 public void onTimeout(AsyncEvent event) {

@@ -57,6 +57,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 @ParameterizedClass
 @EnumSource(Container.class)
 abstract class FilterTestBase {
+    /**
+     * A timeout of asynchronous processing that a test waits for. Jetty loses one that ends before the thread that scheduled it goes on, and
+     * the request then hangs, so it is longer than a busy machine holds up a thread.
+     */
+    static final long SHORT_TIMEOUT_MILLIS = 500;
+
     @RegisterExtension
     static final RedisOfAClass redis = new RedisOfAClass();
 

@@ -331,7 +331,7 @@ class HeldMemoryIT extends FilterTestBase {
                 });
             }
             case "/dispatches" -> request.startAsync().dispatch("/dispatched");
-            case "/times-out" -> request.startAsync().setTimeout(50);
+            case "/times-out" -> request.startAsync().setTimeout(SHORT_TIMEOUT_MILLIS);
             case "/non-blocking" -> writeWithoutBlocking(request.startAsync(), some);
             default -> respond(response, 200, text(request));
         }

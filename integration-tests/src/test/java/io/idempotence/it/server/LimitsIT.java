@@ -267,7 +267,7 @@ class LimitsIT extends FilterTestBase {
                             }
                         }
                         // Jetty loses a timeout that passes before it has noted its timer, as one of 1 ms may.
-                        case "/never" -> request.startAsync().setTimeout(100);
+                        case "/never" -> request.startAsync().setTimeout(SHORT_TIMEOUT_MILLIS);
                         default -> respond(response, 200, "x".repeat(PART));
                     }
                 },
