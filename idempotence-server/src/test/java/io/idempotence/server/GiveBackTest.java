@@ -42,6 +42,9 @@ import org.slf4j.Marker;
 
 /** T21: a claim under which nothing runs, because its reply was lost, is given back. */
 class GiveBackTest {
+    /** How long a busy machine may take. */
+    private static final Duration BUSY = Duration.ofMinutes(1);
+
     @RegisterExtension
     private final FaultyProvider provider = new FaultyProvider();
 
@@ -120,11 +123,12 @@ class GiveBackTest {
             }
             if (call == Call.CLAIM && Thread.currentThread().getName().equals("redelivery")) {
                 // The reply "it is there" is under way while the ID is given back.
-                await().until(() -> memory.find(RecordKind.SAVE.key("default", IdempotentCall.of(ID)))
-                                .map(IdempotenceRecord::state)
-                                .orElse(RecordState.RELEASED)
-                        == RecordState.RELEASED);
-                await().until(GiveBackTest::nothingIsGivenBack);
+                await().atMost(BUSY)
+                        .until(() -> memory.find(RecordKind.SAVE.key("default", IdempotentCall.of(ID)))
+                                        .map(IdempotenceRecord::state)
+                                        .orElse(RecordState.RELEASED)
+                                == RecordState.RELEASED);
+                await().atMost(BUSY).until(GiveBackTest::nothingIsGivenBack);
             }
         });
         Idempotence idempotence = provider.idempotence();
@@ -140,7 +144,8 @@ class GiveBackTest {
                         },
                         "redelivery")
                 .start();
-        assertThat(reply.orTimeout(20, TimeUnit.SECONDS).join()).isNotEqualTo(false);
+        assertThat(reply.orTimeout(2 * BUSY.toSeconds(), TimeUnit.SECONDS).join())
+                .isNotEqualTo(false);
     }
 
     @Test
