@@ -41,7 +41,7 @@ final class FeignCall {
     private final Thread opener = Thread.currentThread();
     private volatile boolean ranElsewhere;
     /** The template of the first request that an encoder wrote a body to; null before that. */
-    private @Nullable RequestTemplate encoded;
+    private volatile @Nullable RequestTemplate encoded;
 
     private final ReentrantLock encoding = new ReentrantLock();
 
@@ -120,24 +120,33 @@ final class FeignCall {
 
     /**
      * Writes the body of a request, before the interceptors see it. It is that of the first one: an encoder may write another body each
-     * time, and may be unable to read its object again. Of two runs at the same time, the second one waits for the first one's body.
+     * time, and may be unable to read its object again. Of two runs at the same time, the second one waits for the first one's body, unless
+     * the call carries no ID.
      *
      * @param encoder writes to {@code template}
      */
     void encode(RequestTemplate template, Runnable encoder) {
+        if (!willCarryId(template)) {
+            write(template, encoder);
+            return;
+        }
         encoding.lock();
         try {
             RequestTemplate before = encoded;
-            if (before != null && willCarryId(template) && before.url().equals(template.url())) {
+            if (before != null && before.url().equals(template.url())) {
                 copyEncoded(before, template);
-                return;
-            }
-            encoder.run();
-            if (template.body() != null) {
-                encoded = template;
+            } else {
+                write(template, encoder);
             }
         } finally {
             encoding.unlock();
+        }
+    }
+
+    private void write(RequestTemplate template, Runnable encoder) {
+        encoder.run();
+        if (template.body() != null) {
+            encoded = template;
         }
     }
 

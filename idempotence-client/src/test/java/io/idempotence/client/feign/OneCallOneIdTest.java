@@ -27,12 +27,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
@@ -177,6 +180,32 @@ class OneCallOneIdTest extends FeignTestBase {
                 .allSatisfy(request -> assertThat(request.header("Content-Type"))
                         .containsExactly("multipart/form-data; boundary="
                                 + request.header("X-Boundary").get(0)));
+    }
+
+    @Test
+    void callWithoutAnIdThatIsMadeTwiceAtOnceIsEncodedTwiceAtOnce() {
+        CyclicBarrier both = new CyclicBarrier(2);
+        Encoder overlapping = (object, type, template) -> {
+            try {
+                both.await(20, TimeUnit.SECONDS);
+            } catch (InterruptedException | BrokenBarrierException | TimeoutException e) {
+                throw new IllegalStateException(e);
+            }
+            template.body((String) object);
+        };
+        ExecutorService threads = Executors.newCachedThreadPool();
+        Orders orders = orders(
+                fast().enabled(false).build(),
+                b -> b.encoder(overlapping).invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> {
+                    Callable<Object> run = () -> run(dispatch.get(method), args);
+                    return threads.invokeAll(List.of(run, run)).get(0).get();
+                }));
+        try {
+            assertThat(orders.create("x")).isEqualTo("ok");
+        } finally {
+            threads.shutdownNow();
+        }
+        assertThat(server.requests()).hasSize(2);
     }
 
     private static boolean otherRunWaits(Set<Thread> running) {
