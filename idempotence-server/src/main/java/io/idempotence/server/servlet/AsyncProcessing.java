@@ -211,7 +211,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
                 // The container gave up waiting, or its dispatch failed. The work may still run.
                 end.endUnseen();
             }
-            end.noErrorPageComes();
+            end.dispatchEnded();
         }
 
         @Override

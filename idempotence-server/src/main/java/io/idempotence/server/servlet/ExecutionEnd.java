@@ -37,6 +37,7 @@ final class ExecutionEnd {
 
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean awaitsErrorPage;
+    private volatile int recordedError;
     private volatile boolean gaveUp;
 
     ExecutionEnd(
@@ -138,6 +139,7 @@ final class ExecutionEnd {
         headers.atError(response.target());
         byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
         byte[] error = new StoredResponse(StoredResponse.Form.ERROR, status, buffer.keptHeaders(), text).toBytes();
+        recordedError = status;
         Optional<Decision> instead = execution.finishProvisionally(byPolicy, error);
         awaitsErrorPage = instead.isEmpty();
         return instead;
@@ -229,7 +231,7 @@ final class ExecutionEnd {
      * announce one. So an execution that awaits one is settled later.
      */
     private void letGo() {
-        if (awaitsErrorPage && filter.seesRequestEnds()) {
+        if (awaitsErrorPage && (filter.seesRequestEnds() || isErrorWithPage())) {
             execution.settleSoon();
         } else {
             execution.settle();
@@ -258,14 +260,18 @@ final class ExecutionEnd {
         }
     }
 
-    /** Called when the dispatches have ended. The recorded result is final, unless {@link #errorPageMayBegin} follows. */
-    void noErrorPageComes() {
-        if (awaitsErrorPage) {
+    /** Called when the container has ended the request, in Jetty the dispatch, which an error page may still follow. */
+    void dispatchEnded() {
+        if (awaitsErrorPage && !isErrorWithPage()) {
             execution.settle();
         }
         if (ended.get()) {
             body.closeForm();
         }
+    }
+
+    private boolean isErrorWithPage() {
+        return filter.errorPages().follow(recordedError);
     }
 
     /** Whether a filter in front shows an error page by a FORWARD dispatch, as that of a Spring Boot application in a WAR does. */
@@ -285,6 +291,7 @@ final class ExecutionEnd {
         }
         awaitsErrorPage = false;
         execution.hold();
+        filter.errorPages().seen(recordedError);
         try {
             renderErrorPage(chain, request, response);
         } finally {

@@ -82,6 +82,7 @@ public final class IdempotenceFilter implements Filter {
     private final DuplicateWait waiting = new DuplicateWait();
     private final MemoryBudget memory;
     private final BypassWarning bypass = new BypassWarning();
+    private final ErrorPages errorPages = new ErrorPages();
     /** The memory for results while they are loaded. */
     private final MemoryBudget loading;
     /** The size of a recently loaded result, in bytes: at least that of the last one. It decays with each claim. */
@@ -391,7 +392,7 @@ public final class IdempotenceFilter implements Filter {
     }
 
     private FilterParts parts() {
-        return new FilterParts(config, problems, bypass, mapping.isInstalled(), mapping.seesRequestEnds());
+        return new FilterParts(config, problems, bypass, errorPages, mapping.isInstalled(), mapping.seesRequestEnds());
     }
 
     private void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {

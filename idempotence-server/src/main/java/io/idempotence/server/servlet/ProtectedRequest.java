@@ -59,7 +59,7 @@ final class ProtectedRequest {
         ProtectedRequest before = of(request);
         if (before != null) {
             // The container announces the end of the latest one only.
-            before.end.noErrorPageComes();
+            before.end.dispatchEnded();
         }
         request.setAttribute(ATTRIBUTE, begun);
         return begun;
@@ -101,7 +101,7 @@ final class ProtectedRequest {
         }
     }
 
-    /** Notifies a protected request when another dispatch begins, and when no error page can follow any more. */
+    /** Notifies a protected request when another dispatch begins, and when its request or dispatch has ended. */
     static final class Ends implements ServletRequestListener {
         /** In Jetty, the previous dispatch has ended. */
         @Override
@@ -112,12 +112,12 @@ final class ProtectedRequest {
             }
         }
 
-        /** The container has ended the request, Jetty its dispatch. The recorded result is final, unless another dispatch follows. */
+        /** The container has ended the request, in Jetty the dispatch. */
         @Override
         public void requestDestroyed(ServletRequestEvent event) {
             ProtectedRequest ended = of(event.getServletRequest());
             if (ended != null) {
-                ended.end.noErrorPageComes();
+                ended.end.dispatchEnded();
             }
         }
     }

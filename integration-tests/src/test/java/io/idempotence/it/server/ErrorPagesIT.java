@@ -6,20 +6,33 @@ import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.FailureRule;
+import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.it.container.Http;
+import io.idempotence.it.container.JettyServer;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.it.container.UndertowServer;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequestEvent;
+import jakarta.servlet.ServletRequestListener;
+import jakarta.servlet.http.HttpServletRequest;
 import java.net.http.HttpResponse;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -108,12 +121,19 @@ class ErrorPagesIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    /** A page, behind a filter that takes its time after the handler has sent an error. */
+    /** A failure, behind a filter that takes its time after the handler has ended. */
     private void assertDuplicateWhileFiltersReturnGetsThePage(
-            ServletServer.Starter starter, BiConsumer<ServletContext, IdempotenceFilter> mapping) throws Exception {
+            ServletServer.Starter starter,
+            BiConsumer<ServletContext, IdempotenceFilter> mapping,
+            Handler failing,
+            boolean pageWasSeen)
+            throws Exception {
         errorPage = "/error";
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .build();
         AtomicInteger pages = new AtomicInteger();
-        CountDownLatch returning = new CountDownLatch(1);
+        CountDownLatch returning = new CountDownLatch(pageWasSeen ? 2 : 1);
         CountDownLatch goOn = new CountDownLatch(1);
         IdempotenceFilter filter = IdempotenceFilter.builder(idempotence()).build();
         ServletServer server = start(
@@ -122,19 +142,26 @@ class ErrorPagesIT extends FilterTestBase {
                     if (request.getDispatcherType() == DispatcherType.ERROR) {
                         response.getWriter().print("page " + pages.incrementAndGet());
                     } else {
-                        response.sendError(422, "no such account");
+                        failing.handle(request, response);
                     }
                 },
                 context -> {
                     inFront(context, (request, response, chain) -> {
-                        chain.doFilter(request, response);
-                        if (returning.getCount() > 0) {
+                        try {
+                            chain.doFilter(request, response);
+                        } finally {
+                            boolean takesItsTime = returning.getCount() == 1;
                             returning.countDown();
-                            awaitLatch(goOn);
+                            if (takesItsTime) {
+                                awaitLatch(goOn);
+                            }
                         }
                     });
                     mapping.accept(context, filter);
                 });
+        if (pageWasSeen) {
+            post(server.uri("/payments"), "order-that-shows-the-page", "{}");
+        }
         CompletableFuture<HttpResponse<byte[]>> first =
                 Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
         returning.await();
@@ -145,25 +172,86 @@ class ErrorPagesIT extends FilterTestBase {
         } finally {
             goOn.countDown();
         }
+        String page = pageWasSeen ? "page 2" : "page 1";
         assertThat(refusal(duplicate)).isEqualTo("in-progress");
-        assertThat(text(first.join())).isEqualTo("page 1");
+        assertThat(text(first.join())).isEqualTo(page);
         assertSameResponse(first.join(), call(server));
-        assertThat(pages).hasValue(1);
+        assertThat(pages).hasValue(pageWasSeen ? 2 : 1);
+    }
+
+    private static void mapByHand(ServletContext context, IdempotenceFilter filter) {
+        FilterRegistration.Dynamic mapped = context.addFilter("mapped", filter);
+        mapped.setAsyncSupported(true);
+        mapped.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
     }
 
     @Test
     @DisplayName("P4: a duplicate that comes while filters in front return gets the error page that follows")
-    void aDuplicateThatComesBetweenAFailureAndItsErrorPageGotTheFailure() throws Exception {
-        assertDuplicateWhileFiltersReturnGetsThePage(container, (context, filter) -> filter.install(context));
-        assertDuplicateWhileFiltersReturnGetsThePage(container, (context, filter) -> {
-            FilterRegistration.Dynamic mapped = context.addFilter("mapped", filter);
-            mapped.setAsyncSupported(true);
-            mapped.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
-        });
+    void aDuplicateThatComesBetweenAFailureAndItsErrorPageGetsThePage() throws Exception {
+        Handler refusing = (request, response) -> response.sendError(422, "no such account");
+        assertDuplicateWhileFiltersReturnGetsThePage(
+                container, (context, filter) -> filter.install(context), refusing, false);
+        assertDuplicateWhileFiltersReturnGetsThePage(container, ErrorPagesIT::mapByHand, refusing, false);
         if (!ServletServer.isServlet61()) {
             assertDuplicateWhileFiltersReturnGetsThePage(
-                    UndertowServer::start, (context, filter) -> filter.install(context));
+                    UndertowServer::start, (context, filter) -> filter.install(context), refusing, false);
         }
+    }
+
+    /** In Undertow, nothing announces the end of a request to a filter that is mapped by hand, and exceptions get their pages late. */
+    @Test
+    @DisplayName("P4: so does one in Undertow if the filter is mapped by hand and has seen a page of that status")
+    void aDuplicateThatComesBetweenAnExceptionAndItsPageGetsThePage() throws Exception {
+        Handler throwing = (request, response) -> {
+            throw new ServletException("database down");
+        };
+        ServletServer.Starter starter = ServletServer.isServlet61() ? container : UndertowServer::start;
+        assertDuplicateWhileFiltersReturnGetsThePage(starter, ErrorPagesIT::mapByHand, throwing, true);
+    }
+
+    /** Jetty ends the dispatch of a failure, and announces the page that follows a moment later. */
+    @Test
+    @DisplayName("P4: a duplicate that comes between a failure and its page in Jetty gets the page")
+    void aDuplicateThatComesBeforeTheContainerBeginsTheErrorPageGetsThatPage() {
+        errorPage = "/error";
+        AtomicInteger pages = new AtomicInteger();
+        AtomicReference<ServletServer> server = new AtomicReference<>();
+        List<HttpResponse<byte[]>> between = new CopyOnWriteArrayList<>();
+        AtomicBoolean called = new AtomicBoolean();
+        ServletRequestListener beforeOurs = new ServletRequestListener() {
+            @Override
+            public void requestInitialized(ServletRequestEvent event) {
+                HttpServletRequest request = (HttpServletRequest) event.getServletRequest();
+                boolean isPage = request.getAttribute("begun") != null;
+                request.setAttribute("begun", true);
+                boolean isOfFirst = id.equals(request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY));
+                if (isPage && isOfFirst && called.compareAndSet(false, true)) {
+                    between.add(call(server.get()));
+                }
+            }
+        };
+        Idempotence idempotence = idempotence();
+        server.set(start(
+                JettyServer::start,
+                (request, response) -> {
+                    if (request.getDispatcherType() == DispatcherType.ERROR) {
+                        response.getWriter().print("page " + pages.incrementAndGet());
+                    } else {
+                        response.sendError(422, "no such account");
+                    }
+                },
+                context -> {
+                    context.addListener(beforeOurs);
+                    IdempotenceFilter.install(context, idempotence);
+                }));
+        post(server.get().uri("/payments"), "order-that-shows-the-page", "{}");
+        HttpResponse<byte[]> first = call(server.get());
+        assertThat(text(first)).isEqualTo("page 2");
+        assertThat(between)
+                .hasSize(1)
+                .allSatisfy(early -> assertThat(refusal(early)).isEqualTo("in-progress"));
+        assertSameResponse(first, call(server.get()));
+        assertThat(pages).hasValue(2);
     }
 
     @Test
