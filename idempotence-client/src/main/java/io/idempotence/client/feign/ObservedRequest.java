@@ -56,10 +56,7 @@ final class ObservedRequest {
         this.httpClient = httpClient;
         this.given = given;
         if (call.carriesId() && call.logical().deadline().isOver()) {
-            SocketTimeoutException late =
-                    new SocketTimeoutException("the deadline of the call was over before its request could be sent");
-            seen.notSent(late);
-            throw late;
+            throw seen.notSentInTime();
         }
         call.check(request, attempt.prepared() != null);
         this.request = request;

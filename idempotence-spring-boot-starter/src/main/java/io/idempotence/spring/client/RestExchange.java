@@ -11,7 +11,6 @@ import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -177,11 +176,8 @@ final class RestExchange implements ClientHttpRequest {
     private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {
         if (call.deadline().isOver()) {
             // An interceptor took too long.
-            SocketTimeoutException late =
-                    new SocketTimeoutException("the deadline of the call was over before its request could be sent");
             seen.started();
-            seen.notSent(late);
-            throw late;
+            throw seen.notSentInTime();
         }
         boolean asGet = with != method;
         ClientHttpRequest request = ends.within(call.deadline().millisLeft()).createRequest(to, with);

@@ -3,6 +3,7 @@ package io.idempotence.client.internal.http;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -62,6 +63,14 @@ public final class Observation {
     public void notSent(IOException e) {
         unsent = true;
         failed(e);
+    }
+
+    /** Records that a request was not sent because the deadline of its call was over. Returns the exception that says so. */
+    public SocketTimeoutException notSentInTime() {
+        SocketTimeoutException late =
+                new SocketTimeoutException("the deadline of the call was over before its request could be sent");
+        notSent(late);
+        return late;
     }
 
     /** Records that code on this side made the response, with the certainty that no byte of the request was sent. */
