@@ -1,11 +1,11 @@
 package io.idempotence.spring.method;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.IdempotentExecution;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Supplier;
@@ -26,9 +26,6 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  * transactions and savepoints are no effects. Thread-safe.
  */
 final class TransactionEffects {
-    /** Causes may form a cycle. */
-    private static final int MOST_CAUSES = 20;
-
     private final AppliedMarks marks;
     private final UnattributedCommits unattributed;
     private final Supplier<Boolean> declaresEffects;
@@ -90,9 +87,7 @@ final class TransactionEffects {
 
     /** Whether a database reports that it rolled the transaction back. After any other failure of a commit, nobody knows. */
     private static boolean isRolledBack(Throwable failure) {
-        for (Throwable cause : Stream.iterate(failure, Objects::nonNull, Throwable::getCause)
-                .limit(MOST_CAUSES)
-                .toList()) {
+        for (Throwable cause : Causes.of(failure).toList()) {
             if (cause instanceof HeuristicCompletionException) {
                 // Its cause may be that of one database of several.
                 return false;

@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
@@ -17,7 +18,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,9 +35,6 @@ final class ServerStart implements SmartLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ServerStart.class);
     private static final Duration LONGEST = Duration.ofSeconds(3);
     private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
-    /** Causes may form a cycle. */
-    private static final int MOST_CAUSES = 20;
-
     private static final Pattern DENIED = Pattern.compile("lacks the right|\\b(NOPERM|NOAUTH|WRONGPASS)\\b");
 
     private final DefaultSingletonBeanRegistry beans;
@@ -140,9 +137,7 @@ final class ServerStart implements SmartLifecycle {
     /** @throws ServerSetUpException if only an operator can repair this */
     private static void refuse(ServerParts parts, Throwable fault) {
         boolean isDatabase = parts.storage().kind().equals(IdempotenceServerProperties.text(Storage.JDBC));
-        for (Throwable cause : Stream.iterate(fault, Objects::nonNull, Throwable::getCause)
-                .limit(MOST_CAUSES)
-                .toList()) {
+        for (Throwable cause : Causes.of(fault).toList()) {
             String message = String.valueOf(cause.getMessage());
             if (isDatabase && (cause instanceof IllegalStateException || cause instanceof IllegalArgumentException)) {
                 throw ServerSetUpException.of(

@@ -20,7 +20,7 @@ class InternalsTest {
                     "io.idempotence.internal..",
                     "io.idempotence.client..",
                     "io.idempotence.server..",
-                    RESTCLIENT_HALF)
+                    "io.idempotence.spring..")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.idempotence.internal..");
