@@ -44,7 +44,7 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
                 if (end != AttemptEnd.IGNORED) {
                     ends.add(end);
                 }
-            } catch (RuntimeException e) {
+            } catch (Throwable e) {
                 // Thrown on, it would take the ends away from the other listeners.
                 LOG.warn(
                         "the listener {} failed on the beginning of an attempt",
@@ -59,22 +59,14 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
         each(all, call);
     }
 
-    /** @throws RuntimeException the first one that a listener threw; the framework logs it */
     private static <T> void each(List<T> listeners, Consumer<T> call) {
-        RuntimeException first = null;
         for (T listener : listeners) {
             try {
                 call.accept(listener);
-            } catch (RuntimeException e) {
-                if (first == null) {
-                    first = e;
-                } else {
-                    first.addSuppressed(e);
-                }
+            } catch (Throwable e) {
+                // Also an Error: a metrics library of the wrong version must not keep the others from their events.
+                LOG.warn("the listener {} failed", listener.getClass().getName(), e);
             }
-        }
-        if (first != null) {
-            throw first;
         }
     }
 }

@@ -231,6 +231,18 @@ class ServerBeansTest {
         assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
     }
 
+    /** As of a metrics library of the wrong version. */
+    @Test
+    void anErrorOfAListenerKeepsNoEventFromTheOthers() {
+        List<IdempotenceEvent> events = new ArrayList<>();
+        web.withBean("bad", IdempotenceListener.class, () -> (event, id) -> {
+                    throw new NoSuchMethodError("of a library");
+                })
+                .withBean("good", IdempotenceListener.class, () -> (event, id) -> events.add(event))
+                .run(context -> context.getBean(Idempotence.class).saveIfAbsent("one"));
+        assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);
+    }
+
     @Test
     void customizersComeAfterTheProperties() {
         List<Object> customized = new ArrayList<>();
