@@ -65,8 +65,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
         factory.addBeanPostProcessor(new BeanPostProcessor() {
             @Override
             public Object postProcessBeforeInitialization(Object bean, String beanName) {
-                Class<?> type = ClassUtils.getUserClass(bean);
-                if (isAnnotated(type) && !Proxy.isProxyClass(type)) {
+                if (isAnnotatedClass(ClassUtils.getUserClass(bean))) {
                     early.add(beanName);
                 }
                 return bean;
@@ -77,7 +76,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         Class<?> type = ClassUtils.getUserClass(bean);
-        if (isAnnotated(type) && !Proxy.isProxyClass(type)) {
+        if (isAnnotatedClass(type)) {
             early.remove(beanName);
             beansOfClasses.add(beanName);
             Optional<Set<MethodClassKey>> started = handlers;
@@ -113,8 +112,11 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
 
     /** The target of a proxy may be a bean of its own, which is intercepted itself. */
     private boolean isOfAnnotatedClass(Object proxy) {
-        Class<?> target = AopProxyUtils.ultimateTargetClass(proxy);
-        return !Proxy.isProxyClass(target) && isAnnotated(target);
+        return isAnnotatedClass(AopProxyUtils.ultimateTargetClass(proxy));
+    }
+
+    private boolean isAnnotatedClass(Class<?> type) {
+        return !Proxy.isProxyClass(type) && isAnnotated(type);
     }
 
     private void addEarly(String beanName, List<OperationFault> faults) {
@@ -185,15 +187,17 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
             if (!found.annotation().id().isEmpty()) {
                 add(key, method, type, found, faults);
             } else if (mayHaveHandlers && !found.ofInterface() && (found.onMethod() || !hasHandlers)) {
-                sources.faultsAt(type, method, faults)
-                        .add(
-                                isReactive
-                                        ? "WebFlux has no idempotence filter, and it has no id"
-                                        : "no handler mapping knows it, and it has no id",
-                                isReactive
-                                        ? "Move @Idempotent with an id to a method of a service, such as @Idempotent(id = \"#message.id\")."
-                                        : "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of"
-                                                + " a call, for example @Idempotent(id = \"#message.id\").");
+                OperationFaults at = sources.faultsAt(type, method, faults);
+                if (isReactive) {
+                    at.add(
+                            "WebFlux has no idempotence filter, and it has no id",
+                            "Move @Idempotent with an id to a method of a service, such as @Idempotent(id = \"#message.id\").");
+                } else {
+                    at.add(
+                            "no handler mapping knows it, and it has no id",
+                            "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of"
+                                    + " a call, for example @Idempotent(id = \"#message.id\").");
+                }
             }
         });
     }
