@@ -159,8 +159,8 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID
      * @return whether the ID was there
-     * @throws StorageUnavailableException if the storage fails; the ID may be deleted or not. Nothing repeats this call: repeat it, or the
-     *     next delivery of the message is not run
+     * @throws StorageUnavailableException if the storage fails; the ID may be deleted or not. Repeat the call, because nothing else
+     *     does: while the ID is there, the next delivery of the message is dropped
      */
     public boolean delete(IdempotenceId id) {
         StorageKey key = savedKey(id);

@@ -131,8 +131,9 @@ abstract class JdbcRecords implements IdempotenceStorage {
     }
 
     /**
-     * Whether a write may have failed because of the size of its result. A retry would then fail in the same way. Few exceptions rule it
-     * out: MySQL and MariaDB may just close the connection. Nor does the size alone, because the driver may escape each byte.
+     * Whether a write may have failed because of the size of its result. A retry would then fail in the same way. Few exceptions rule
+     * that out, because MySQL and MariaDB may just close the connection. A size below the limit does not either, because the driver may
+     * escape each byte.
      */
     private boolean mayExceedPacket(byte[] result) {
         long most = 2L * result.length + BESIDE_RESULT;

@@ -35,8 +35,9 @@ import redis.clients.jedis.UnifiedJedis;
  *
  * <p><b>Rights.</b> A Redis user needs the keys {@code ~idem:*} and the commands {@code evalsha eval get getrange exists set pexpire pttl
  * del ping echo}. In addition: {@code select} for a database other than 0; {@code cluster asking} in a Cluster; {@code wait} with {@link
- * Builder#waitForReplicas}; {@code info} with {@link Builder#strict}, and for warnings about the server's set-up. An operator's user also needs {@code scan}, and in a Cluster with
- * replicas {@code info}, because otherwise each replica lists the records again. A missing right fails {@link Builder#build}.
+ * Builder#waitForReplicas}; {@code info} with {@link Builder#strict}, and for warnings about the server's set-up. An operator's user also
+ * needs {@code scan}, and in a Cluster with replicas {@code info}, because otherwise each replica lists the records again. A missing right
+ * fails {@link Builder#build}.
  *
  * <p><b>Concurrent calls</b> on connections opened here share round trips. If the connection fails on which calls were sent together, each of
  * them may have been executed.
@@ -115,8 +116,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     /**
      * A storage on the application's own client: {@code RedisClient}, {@code JedisPooled}, {@code RedisClusterClient}, {@code JedisCluster}
      * or any other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's. Bound them.
-     * The user's rights are not checked. The server's set-up is checked once, after the first call that succeeds: each risk of those in
-     * {@link Builder#strict} is a warning. In a Cluster that is the server of the first key.
+     * The user's rights are not checked. The server's set-up is checked once, after the first call that succeeds, and each risk that {@link
+     * Builder#strict} refuses is a warning. In a Cluster, only the server of that call's key is checked.
      *
      * <p>This storage closes the idle connections of the client's pools if Redis replies that it is not a primary that takes writes. New
      * connections then find the new primary. The old ones would fail the application's own writes as well. A {@code JedisSentineled} of

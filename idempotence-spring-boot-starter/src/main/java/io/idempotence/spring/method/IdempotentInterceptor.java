@@ -35,8 +35,7 @@ final class IdempotentInterceptor implements IdempotentAdvice {
     public @Nullable Object invoke(MethodInvocation invocation) throws Throwable {
         Object target = Objects.requireNonNull(invocation.getThis());
         if (IdempotentAdvice.isIn(target)) {
-            // Two creators of proxies, such as that of Shiro, have each made one: the call inside would wait for this
-            // one.
+            // The application has a second creator of proxies, such as Shiro's. The inner proxy runs the method.
             return invocation.proceed();
         }
         Class<?> type = ClassUtils.getUserClass(target);

@@ -14,7 +14,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.transaction.TransactionManager;
 
-/** The post-processor that adds a listener to every transaction manager of the application, also to one that was created before it. */
+/** The post-processor that adds a listener to every transaction manager, even to one that was created before it. */
 final class TransactionManagers implements BeanPostProcessor, SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(TransactionManagers.class);
 

@@ -84,7 +84,7 @@ class SpringDataCommands implements RedisCommands {
         return new Page(primary + 1 == primaries.size() ? END : (primary + 1) + ":" + END, keys);
     }
 
-    /** For each primary some key that it has, in the order of their slots. Each node of a Cluster names the others in an order of its own. */
+    /** One key of each primary, in the order of their slots: nodes list each other in different orders. */
     private static List<byte[]> keysOfPrimaries(RedisConnection redis) {
         if (!(redis instanceof RedisClusterConnection cluster)) {
             return List.of(bytes("any"));
