@@ -27,6 +27,25 @@ class JdbcTooLargeTest {
         return databases.storage().createIfMissing().build();
     }
 
+    /** Connections that were opened while the server took packets of one MiB at most. */
+    private static final class LimitedPool implements AutoCloseable {
+        private final Databases databases;
+        private final HikariDataSource pool;
+
+        LimitedPool(Databases databases, int size) {
+            this.databases = databases;
+            storage(databases);
+            databases.execute("SET GLOBAL max_allowed_packet = " + PACKET);
+            pool = databases.newPool(config -> config.setMaximumPoolSize(size));
+        }
+
+        @Override
+        public void close() {
+            pool.close();
+            databases.execute("SET GLOBAL max_allowed_packet = DEFAULT");
+        }
+    }
+
     private void assertResult(JdbcIdempotenceStorage storage, byte[] expected) {
         assertThat(storage.claim(Claims.request(key)))
                 .isInstanceOfSatisfying(
@@ -38,11 +57,9 @@ class JdbcTooLargeTest {
     @EnumSource(names = {"MARIADB", "MYSQL"})
     @DisplayName("T10, T23, T24: a result that exceeds max_allowed_packet is recorded as unavailable")
     void aResultThatExceedsThePacketIsRecordedAsUnavailable(Databases databases) {
-        storage(databases);
-        databases.execute("SET GLOBAL max_allowed_packet = " + PACKET);
-        try (HikariDataSource limited = databases.newPool(config -> config.setMaximumPoolSize(1))) {
+        try (LimitedPool limited = new LimitedPool(databases, 1)) {
             JdbcIdempotenceStorage storage =
-                    JdbcIdempotenceStorage.builder(limited).build();
+                    JdbcIdempotenceStorage.builder(limited.pool).build();
             Claim claim = Claims.claim(storage, key);
 
             assertThat(storage.completeProvisionally(claim, new byte[4 * PACKET], Claims.RETENTION))
@@ -51,8 +68,6 @@ class JdbcTooLargeTest {
             assertThat(storage.complete(claim, new byte[PACKET], Claims.RETENTION))
                     .isEqualTo(new WriteResult.Done());
             assertResult(storage, ClaimResult.noResult());
-        } finally {
-            databases.execute("SET GLOBAL max_allowed_packet = DEFAULT");
         }
     }
 
@@ -60,10 +75,8 @@ class JdbcTooLargeTest {
     @EnumSource(names = {"MARIADB", "MYSQL"})
     @DisplayName("T22: a large result is not given up because of a failure that its size cannot cause")
     void aLargeResultIsNotGivenUpForAnotherReason(Databases databases) {
-        storage(databases);
-        databases.execute("SET GLOBAL max_allowed_packet = " + PACKET);
-        try (HikariDataSource limited = databases.newPool(config -> config.setMaximumPoolSize(2))) {
-            SpyDataSource spy = new SpyDataSource(limited);
+        try (LimitedPool limited = new LimitedPool(databases, 2)) {
+            SpyDataSource spy = new SpyDataSource(limited.pool);
             JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
             Claim claim = Claims.claim(storage, key);
             // It just fits if the driver escapes each byte. What is beside it is shorter than is assumed.
@@ -78,8 +91,6 @@ class JdbcTooLargeTest {
 
             assertThat(storage.complete(claim, result, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
             assertResult(storage, result);
-        } finally {
-            databases.execute("SET GLOBAL max_allowed_packet = DEFAULT");
         }
     }
 

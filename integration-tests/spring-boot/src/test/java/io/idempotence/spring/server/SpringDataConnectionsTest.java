@@ -49,9 +49,8 @@ class SpringDataConnectionsTest {
     @Test
     void keepRecordsInAStandaloneServer() throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.start()) {
-            RedisStandaloneConfiguration place = new RedisStandaloneConfiguration(redis.host(), redis.port());
-            keepRecords(new JedisConnectionFactory(place));
-            keepRecords(new LettuceConnectionFactory(place));
+            keepRecords(new JedisConnectionFactory(place(redis)));
+            keepRecords(new LettuceConnectionFactory(place(redis)));
         }
     }
 
@@ -78,10 +77,7 @@ class SpringDataConnectionsTest {
     void nothingIsSentWhileAnotherThreadStillConnects() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(2);
         try (EmbeddedRedis redis = EmbeddedRedis.start()) {
-            LettuceConnectionFactory connections =
-                    new LettuceConnectionFactory(new RedisStandaloneConfiguration(redis.host(), redis.port()));
-            connections.afterPropertiesSet();
-            connections.start();
+            LettuceConnectionFactory connections = started(new LettuceConnectionFactory(place(redis)));
             IdempotenceStorage storage =
                     RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofMillis(200)));
             redis.pause();
@@ -109,10 +105,7 @@ class SpringDataConnectionsTest {
     void claimsDoNotWaitForEachOtherOnceThereIsAConnection() throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(3);
         try (EmbeddedRedis full = EmbeddedRedis.start("--maxmemory", "1")) {
-            LettuceConnectionFactory connections =
-                    new LettuceConnectionFactory(new RedisStandaloneConfiguration(full.host(), full.port()));
-            connections.afterPropertiesSet();
-            connections.start();
+            LettuceConnectionFactory connections = started(new LettuceConnectionFactory(place(full)));
             IdempotenceStorage storage =
                     RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofMillis(300)));
             Callable<ClaimResult> claim = () -> storage.claim(Claims.request(Claims.newKey()));
@@ -166,14 +159,23 @@ class SpringDataConnectionsTest {
         }
     }
 
+    private static RedisStandaloneConfiguration place(EmbeddedRedis redis) {
+        return new RedisStandaloneConfiguration(redis.host(), redis.port());
+    }
+
+    private static <F extends InitializingBean & SmartLifecycle> F started(F connections) throws Exception {
+        connections.afterPropertiesSet();
+        connections.start();
+        return connections;
+    }
+
     private static Set<String> servers(String addresses) {
         return Set.of(addresses.split(";", -1));
     }
 
     private static <F extends RedisConnectionFactory & InitializingBean & SmartLifecycle & DisposableBean>
             void keepRecords(F connections) throws Exception {
-        connections.afterPropertiesSet();
-        connections.start();
+        started(connections);
         try (IdempotenceStorage storage =
                 RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(5)))) {
             keepRecords(storage, connections.getClass().getSimpleName());
