@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.SpringApplication;
@@ -20,6 +21,7 @@ import org.springframework.boot.SpringApplicationAotProcessor;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** An application that Spring Boot processes ahead of time. Its storage is chosen only when it runs. */
+@Tag("all")
 class AheadOfTimeTest {
     static class Processed {
         public static void main(String[] arguments) throws Exception {

@@ -81,7 +81,15 @@ class CallsWithoutAnIdIT {
 
     @TestFactory
     Stream<DynamicTest> callWithoutAnIdIsAsWithoutTheClientHalf() {
-        return SideBySide.test(Case.all(Call.GET, Call.POST), CallsWithoutAnIdIT::assertSame);
+        return SideBySide.test(
+                Case.all(Call.GET, Call.POST).filter(one -> !one.client.isAsync()), CallsWithoutAnIdIT::assertSame);
+    }
+
+    @TestFactory
+    @Tag("all")
+    Stream<DynamicTest> callWithoutAnIdIsAsWithoutTheClientHalfOfAnAsynchronousClient() {
+        return SideBySide.test(
+                Case.all(Call.GET, Call.POST).filter(one -> one.client.isAsync()), CallsWithoutAnIdIT::assertSame);
     }
 
     @TestFactory

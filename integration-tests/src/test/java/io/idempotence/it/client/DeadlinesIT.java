@@ -27,6 +27,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -83,7 +84,17 @@ class DeadlinesIT {
 
     @TestFactory
     Stream<DynamicTest> deadlineEndsTheCallInEveryStage() {
-        return SideBySide.test(Cell.all().filter(Cell::endsAtTheDeadline), DeadlinesIT::assertDeadlineEnds);
+        return SideBySide.test(
+                Cell.all().filter(Cell::endsAtTheDeadline).filter(cell -> !cell.client.isAsync()),
+                DeadlinesIT::assertDeadlineEnds);
+    }
+
+    @TestFactory
+    @Tag("all")
+    Stream<DynamicTest> deadlineEndsTheCallOfAnAsynchronousClientInEveryStage() {
+        return SideBySide.test(
+                Cell.all().filter(Cell::endsAtTheDeadline).filter(cell -> cell.client.isAsync()),
+                DeadlinesIT::assertDeadlineEnds);
     }
 
     private static void assertDeadlineEnds(Cell cell) throws Exception {

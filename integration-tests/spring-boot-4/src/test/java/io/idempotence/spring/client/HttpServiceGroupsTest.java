@@ -104,6 +104,7 @@ class HttpServiceGroupsTest {
         OrdersProvider provider = OrdersProvider.shared();
         try (LossyProxy proxy = LossyProxy.before(provider.port());
                 ConfigurableApplicationContext application = new SpringApplicationBuilder(Application.class)
+                        .profiles("circuit-breakers")
                         .web(WebApplicationType.NONE)
                         .run(
                                 "--spring.main.banner-mode=off",
@@ -151,6 +152,7 @@ class HttpServiceGroupsTest {
     void fallbackOfACircuitBreakerIsAPlainCall() throws Exception {
         try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());
                 ConfigurableApplicationContext application = new SpringApplicationBuilder(Application.class)
+                        .profiles("circuit-breakers")
                         .web(WebApplicationType.NONE)
                         .run(
                                 "--spring.main.banner-mode=off",
@@ -188,6 +190,7 @@ class HttpServiceGroupsTest {
 
     private static ConfigurableApplicationContext picking(LossyProxy proxy, String... properties) {
         return new SpringApplicationBuilder(Application.class, OneThread.class)
+                .profiles("circuit-breakers")
                 .web(WebApplicationType.NONE)
                 .properties(properties)
                 .run("--spring.main.banner-mode=off", "--spring.http.serviceclient.picking.base-url=" + proxy.url());

@@ -38,6 +38,7 @@ abstract class OrdersConsumer {
 
     static ConfigurableApplicationContext run(Class<?> application, String... properties) {
         return new SpringApplicationBuilder(application)
+                .profiles("circuit-breakers")
                 .web(WebApplicationType.NONE)
                 .properties("proxy=" + proxy.url(), "spring.main.banner-mode=off", "idempotence.client.retry.wait=1ms")
                 .run(Stream.of(properties).map(property -> "--" + property).toArray(String[]::new));
