@@ -32,7 +32,7 @@ record Row(
         @Nullable Mark mark) {
 
     /** The mark of an execution that was committed in its business transaction. */
-    private record Mark(long fence, Fingerprint fingerprint, long expiresAt) {}
+    private record Mark(long fence, byte[] fingerprint, long expiresAt) {}
 
     private static final byte[] NONE = {};
 
@@ -59,10 +59,7 @@ record Row(
                 rows.getBytes("result"),
                 applied == null
                         ? null
-                        : new Mark(
-                                rows.getLong("applied_fence"),
-                                Fingerprint.of(applied),
-                                rows.getLong("applied_expires_at")));
+                        : new Mark(rows.getLong("applied_fence"), applied, rows.getLong("applied_expires_at")));
     }
 
     private static byte[] orNone(byte @Nullable [] bytes) {
@@ -146,6 +143,8 @@ record Row(
     /**
      * The record after its mark is applied: a committed execution took effect, whatever its record says. While its claim is live, its own
      * result is still to come.
+     *
+     * @throws CorruptRecordException if it or its mark cannot be read
      */
     @Nullable
     StoredRecord settled() {
@@ -153,8 +152,11 @@ record Row(
         if (mark == null) {
             return stored;
         }
+        if (mark.fence < 1 || mark.fingerprint.length != Fingerprint.BYTES) {
+            throw corrupt("the fence or fingerprint of its mark is wrong");
+        }
         if (stored == null) {
-            return applied(mark.fence, mark.fingerprint, mark.expiresAt);
+            return applied(mark.fence, Fingerprint.of(mark.fingerprint), mark.expiresAt);
         }
         boolean completed = stored.phase() == Phase.COMPLETED || stored.phase() == Phase.PROVISIONAL;
         boolean running = stored.phase() == Phase.CLAIMED && leaseUntil > now;

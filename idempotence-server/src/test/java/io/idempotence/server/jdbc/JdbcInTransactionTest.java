@@ -15,6 +15,7 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Owner;
@@ -24,6 +25,7 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
 import java.time.Duration;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -77,6 +79,25 @@ class JdbcInTransactionTest {
                         Claims.RETENTION,
                         true)))
                 .isInstanceOf(ClaimResult.Mismatch.class);
+    }
+
+    @Test
+    void corruptMarkNeverRunsIsLeftOutOfListsAndCanBeDeleted() throws Exception {
+        Databases databases = Databases.POSTGRESQL;
+        JdbcIdempotenceStorage storage = storage(databases);
+        String namespace = "corrupt-marks";
+        StorageKey damaged = Claims.newKey(namespace);
+        StorageKey sound = Claims.newKey(namespace);
+        run(databases, storage, Claims.claim(storage, damaged, Claims.SHORT));
+        Claims.claim(storage, sound);
+        databases.letPass(Claims.SHORT);
+        databases.execute("UPDATE idempotence_applied SET fingerprint = '\\x01' WHERE id = '" + damaged.value() + "'");
+
+        assertThatThrownBy(() -> storage.claim(Claims.request(damaged))).isInstanceOf(CorruptRecordException.class);
+        assertThatThrownBy(() -> storage.find(damaged)).isInstanceOf(CorruptRecordException.class);
+        assertThat(storage.list(namespace)).extracting(IdempotenceRecord::key).containsExactly(sound);
+        assertThat(storage.delete(damaged)).isTrue();
+        assertThat(Claims.claim(storage, damaged).fence()).isEqualTo(1);
     }
 
     @ParameterizedTest
