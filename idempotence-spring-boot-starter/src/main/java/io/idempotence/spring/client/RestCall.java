@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -84,11 +85,17 @@ final class RestCall implements ClientAdapter {
         RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects, request.getURI());
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
         try {
-            return chain.execute(
+            ClientHttpResponse response = chain.execute(
                     prepared(attempt, ends),
                     body,
                     (uri, method) ->
                             new RestExchange(logical, line(), seen, watch, ends, redirectNotFollowed, uri, method));
+            if (seen.hasSeenNothing()) {
+                // An interceptor responded by itself.
+                seen.responded(response.getStatusCode().value(), RestExchange.headersOf(response));
+                seen.respondedHere();
+            }
+            return response;
         } finally {
             watch.ended();
         }
@@ -142,7 +149,8 @@ final class RestCall implements ClientAdapter {
 
     /** The body of a multipart request has a random boundary. */
     private boolean isMultipart() {
-        return values("Content-Type").stream().anyMatch(type -> type.startsWith("multipart/"));
+        return values("Content-Type").stream()
+                .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 
     private String pathAndQuery() {

@@ -208,9 +208,7 @@ final class RestExchange implements ClientHttpRequest {
         watch.requestStarts();
         try {
             ClientHttpResponse response = WholeResponse.of(request.execute(), watch, ends.provesHeaders());
-            Map<String, Collection<String>> received = new LinkedHashMap<>();
-            response.getHeaders().forEach((name, values) -> received.put(name, List.copyOf(values)));
-            seen.responded(response.getStatusCode().value(), received);
+            seen.responded(response.getStatusCode().value(), headersOf(response));
             return response;
         } catch (IOException e) {
             throw failed(request, e);
@@ -222,6 +220,12 @@ final class RestExchange implements ClientHttpRequest {
             seen.broken(false);
             throw e;
         }
+    }
+
+    static Map<String, Collection<String>> headersOf(ClientHttpResponse response) {
+        Map<String, Collection<String>> headers = new LinkedHashMap<>();
+        response.getHeaders().forEach((name, values) -> headers.put(name, List.copyOf(values)));
+        return headers;
     }
 
     /** Returns the exception to throw. */

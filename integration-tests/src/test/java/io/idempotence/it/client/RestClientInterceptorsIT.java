@@ -1,11 +1,15 @@
 package io.idempotence.it.client;
 
+import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
+import static com.github.tomakehurst.wiremock.client.WireMock.anyUrl;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import com.github.tomakehurst.wiremock.http.Fault;
 import feign.BaseBuilder;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
@@ -13,17 +17,23 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.spring.client.IdempotentRestClient;
 import io.idempotence.spring.client.RestOutcomeUnknownException;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.URI;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
+import org.springframework.http.HttpStatusCode;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
+import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.http.client.support.HttpRequestWrapper;
+import org.springframework.web.client.HttpClientErrorException;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
@@ -91,6 +101,29 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         };
     }
 
+    /** As of a circuit breaker or a limiter. Its response was the end of the call, as if the operation had responded. */
+    @Test
+    void responseThatAnInterceptorMakesItselfSettlesNoDoubt() {
+        AtomicInteger attempts = new AtomicInteger();
+        provider.stubFor(any(anyUrl()).willReturn(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER)));
+        assertThatThrownBy(() -> order(
+                        fast(),
+                        (request, body, execution) -> attempts.incrementAndGet() == 1
+                                ? execution.execute(request, body)
+                                : emptyResponse(503)))
+                .isInstanceOf(RestOutcomeUnknownException.class);
+        assertThat(received()).hasSize(1);
+        assertEnd(UNKNOWN, 3);
+    }
+
+    @Test
+    void errorThatAnInterceptorMakesItselfIsNoSuccess() {
+        assertThatThrownBy(() -> order(fast(), (request, body, execution) -> emptyResponse(402)))
+                .isInstanceOf(HttpClientErrorException.class);
+        assertThat(received()).isEmpty();
+        assertEnd(FAILED, 1);
+    }
+
     /** As with an interceptor whose token does not come. */
     @Test
     void requestThatIsReadyAfterTheDeadlineIsNotSent() {
@@ -104,5 +137,34 @@ class RestClientInterceptorsIT extends WireMockTestBase {
                 .isNotInstanceOf(OutcomeUnknown.class);
         assertThat(received()).isEmpty();
         assertEnd(FAILED, 1);
+    }
+
+    private static ClientHttpResponse emptyResponse(int status) {
+        return new ClientHttpResponse() {
+            @Override
+            public HttpStatusCode getStatusCode() {
+                return HttpStatusCode.valueOf(status);
+            }
+
+            @Override
+            public String getStatusText() {
+                return "";
+            }
+
+            @Override
+            public HttpHeaders getHeaders() {
+                return new HttpHeaders();
+            }
+
+            @Override
+            public InputStream getBody() {
+                return InputStream.nullInputStream();
+            }
+
+            @Override
+            public void close() {
+                // There is no connection.
+            }
+        };
     }
 }

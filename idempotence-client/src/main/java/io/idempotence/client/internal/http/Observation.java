@@ -146,6 +146,11 @@ public final class Observation {
         return open;
     }
 
+    /** Whether no request was made: there was neither a response nor a failure, and none is in flight. */
+    public boolean hasSeenNothing() {
+        return status == 0 && failure == null && !open && !earlierDoubt;
+    }
+
     /** Whether an earlier request of the same exchange, by a client that retries by itself, may have been executed. */
     public boolean hasEarlierDoubt() {
         return earlierDoubt;
