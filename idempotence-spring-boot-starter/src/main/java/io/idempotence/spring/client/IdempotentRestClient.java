@@ -15,7 +15,8 @@ import org.springframework.web.client.RestTemplate;
  * it is a method of an HTTP service client that is a bean, or it has an {@code Idempotency-Key} header, an {@link
  * io.idempotence.client.IdempotenceScope} or the attribute {@link #IDEMPOTENT}, or its host has settings of its own, such as {@code
  * idempotence.client.clients.<host>.enabled=true}, or {@code idempotence.client.rest-clients=all}. Any other call behaves as if nothing were
- * installed.
+ * installed, but its request body is held in memory, as Spring does for each client with an interceptor. With {@code
+ * idempotence.client.rest-clients=none} the starter leaves these clients alone.
  *
  * <p><b>Interceptors:</b> this one is first. Interceptors behind it, such as those of a load balancer, of authentication or of a log, see
  * each attempt with its ID, which they must not change. Interceptors in front of it see the call once.

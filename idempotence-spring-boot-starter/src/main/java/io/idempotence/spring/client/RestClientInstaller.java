@@ -13,21 +13,22 @@ final class RestClientInstaller {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
 
     private final IdempotenceClientConfig config;
-    private final boolean all;
+    private final Calls calls;
 
     /** The calls that carry an ID, of those that no declared interface makes. They may go to third parties. */
     private enum Calls {
+        /** Those of clients in which the application installs the client half. The others keep streaming their bodies. */
+        NONE,
         NAMED,
         ALL
     }
 
     RestClientInstaller(IdempotenceClientConfig config, Environment environment) {
         this.config = config;
-        this.all = Binder.get(environment)
-                        .bind(EnvironmentSettings.REST_CLIENTS, Calls.class)
-                        .orElse(Calls.NAMED)
-                == Calls.ALL;
-        if (!all) {
+        this.calls = Binder.get(environment)
+                .bind(EnvironmentSettings.REST_CLIENTS, Calls.class)
+                .orElse(Calls.NAMED);
+        if (calls == Calls.NAMED) {
             LOG.info(
                     "Plain RestClients and RestTemplates carry no idempotence ID, except to hosts that have settings of their own"
                             + " (idempotence.client.clients.<host>.enabled=true). {}=all changes this",
@@ -36,14 +37,18 @@ final class RestClientInstaller {
     }
 
     void install(RestClient.Builder builder) {
-        builder.requestInterceptors(interceptors -> interceptor().addTo(interceptors));
+        if (calls != Calls.NONE) {
+            builder.requestInterceptors(interceptors -> interceptor().addTo(interceptors));
+        }
     }
 
     void install(RestTemplate template) {
-        interceptor().addTo(template.getInterceptors());
+        if (calls != Calls.NONE) {
+            interceptor().addTo(template.getInterceptors());
+        }
     }
 
     private RestInterceptor interceptor() {
-        return new RestInterceptor(config, all);
+        return new RestInterceptor(config, calls == Calls.ALL);
     }
 }

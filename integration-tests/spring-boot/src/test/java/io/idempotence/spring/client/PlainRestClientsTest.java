@@ -119,6 +119,19 @@ class PlainRestClientsTest {
     }
 
     @Test
+    void areLeftAloneOnRequest() {
+        with("idempotence.client.rest-clients=none").run(context -> {
+            context.getBean(RestClient.Builder.class)
+                    .requestInterceptors(
+                            interceptors -> assertThat(interceptors).isEmpty());
+            assertThat(context.getBean(RestTemplate.class).getInterceptors()).isEmpty();
+            RestClient.Builder own =
+                    IdempotentRestClient.install(RestClient.builder(), context.getBean(IdempotenceClientConfig.class));
+            assertRetriedUnderOneId(send(order(own)));
+        });
+    }
+
+    @Test
     @ExtendWith(OutputCaptureExtension.class)
     void carryNoIdAndAreNotRetriedUnlessTheApplicationAsks(CapturedOutput output) {
         runner.run(context -> {
