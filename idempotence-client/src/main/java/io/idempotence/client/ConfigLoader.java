@@ -73,6 +73,9 @@ final class ConfigLoader {
 
     private void properties(Properties properties, String source, Predicate<String> isOurs) {
         for (String key : properties.stringPropertyNames()) {
+            if (isOfStarter(key)) {
+                continue;
+            }
             if (key.startsWith(PREFIX)) {
                 property(key, properties.getProperty(key), source, UnaryOperator.identity());
             } else if (isOurs.test(key)) {
@@ -81,14 +84,19 @@ final class ConfigLoader {
         }
     }
 
-    /** Whether a key is one of these settings. Those of the other half, of the operator's tool and of the tests are not. */
+    /** Whether a key is one of these settings. Those of the other half, of the Spring Boot starter and of tools are not. */
     private static boolean inOurName(String key) {
         String lower = key.toLowerCase(Locale.ROOT);
         return lower.matches("idempotence[._-].*") && !ofAnotherProgram(lower);
     }
 
+    /** Whether this is the one setting of the client half that only the Spring Boot starter has. */
+    private static boolean isOfStarter(String name) {
+        return name.matches("(?i)idempotence[._]client[._]rest[-_]?clients");
+    }
+
     private static boolean ofAnotherProgram(String key) {
-        return key.matches("idempotence\\.(server|cli|test)\\..*");
+        return key.matches("idempotence\\.((server|form|transactions|console|cli|test)\\..*|log-correlation)");
     }
 
     /** @param form gives two spellings of one key the same form */
@@ -134,6 +142,9 @@ final class ConfigLoader {
     private void environment(Map<String, String> environment) {
         for (Map.Entry<String, String> variable : new TreeMap<>(environment).entrySet()) {
             String name = variable.getKey();
+            if (isOfStarter(name)) {
+                continue;
+            }
             if (name.startsWith(ENVIRONMENT_PREFIX)) {
                 variable(name, variable.getValue(), "environment variable");
             } else if (inOurSpelling(name).startsWith(ENVIRONMENT_PREFIX)) {

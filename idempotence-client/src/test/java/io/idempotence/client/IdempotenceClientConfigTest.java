@@ -417,6 +417,23 @@ class IdempotenceClientConfigTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
+                "idempotence.console.enabled",
+                "idempotence.form.max-wait",
+                "idempotence.log-correlation",
+                "idempotence.transactions.release-after-commit",
+                "idempotence.client.rest-clients"
+            })
+    void settingsOfTheSpringBootStarterDoNotStopAConsumer(String key) {
+        assertThat(load("", Map.of(key, "any"), Map.of()).maxAttempts()).isEqualTo(3);
+        assertThat(load(key + "=any", Map.of(), Map.of()).maxAttempts()).isEqualTo(3);
+        assertThat(load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_REST_CLIENTS", "any"))
+                        .maxAttempts())
+                .isEqualTo(3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
                 "IDEMPOTENCE_CLIENT_COLOUR",
                 "IDEMPOTENCE_CLIENT",
                 "idempotence_client_deadline",
