@@ -91,8 +91,9 @@ final class IdempotenceInterceptor implements Interceptor {
         if (call.isCanceled() && !Thread.currentThread().isInterrupted()) {
             return new IOException("Canceled", cause);
         }
-        InterruptedIOException interrupted = new InterruptedIOException("interrupted");
-        interrupted.initCause(cause);
-        return interrupted;
+        boolean isInterrupted = Thread.currentThread().isInterrupted() || cause instanceof InterruptedException;
+        InterruptedIOException ended = new InterruptedIOException(isInterrupted ? "interrupted" : "timeout");
+        ended.initCause(cause);
+        return ended;
     }
 }

@@ -13,6 +13,9 @@ import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
@@ -81,6 +84,32 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         });
         assertThat(ids()).containsExactly("\"job-1\"");
         assertEnd(SUCCEEDED, 1);
+    }
+
+    /** It ended as interrupted, which stops a worker. */
+    @Test
+    void callWhoseDeadlinePassesDuringAWaitTimesOut() {
+        Duration deadline = Duration.ofMillis(500);
+        long began = System.nanoTime();
+        alwaysGet(status(503));
+        OkHttpClient client = installed(
+                fast().deadline(deadline).listener(new IdempotenceClientListener() {
+                    @Override
+                    public void onAttempt(IdempotenceAttemptEvent event) {
+                        await().until(() -> System.nanoTime() - began > deadline.toNanos());
+                    }
+
+                    @Override
+                    public void onCall(IdempotenceClientEvent event) {
+                        events.add(event);
+                    }
+                }),
+                builder -> builder);
+        assertThatThrownBy(() -> send(client, order()))
+                .isExactlyInstanceOf(InterruptedIOException.class)
+                .hasMessage("timeout")
+                .hasStackTraceContaining("503");
+        assertThat(Thread.currentThread().isInterrupted()).isFalse();
     }
 
     // ---- asked again
