@@ -3,11 +3,11 @@ package io.idempotence.spring.client;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.springframework.boot.origin.Origin;
@@ -34,13 +34,20 @@ final class EnvironmentSettings {
 
     /** @throws io.idempotence.client.IdempotenceConfigException if a setting is unknown or malformed */
     static void copy(ConfigurableEnvironment environment, IdempotenceClientConfigBuilder config) {
-        List<PropertySource<?>> sources =
-                new ArrayList<>(environment.getPropertySources().stream().toList());
-        Collections.reverse(sources);
-        for (PropertySource<?> source : sources) {
+        List<EnumerablePropertySource<?>> sources = new ArrayList<>();
+        for (PropertySource<?> source : environment.getPropertySources()) {
             if (source instanceof EnumerablePropertySource<?> enumerable) {
-                copy(enumerable, environment, config);
+                sources.add(enumerable);
             }
+        }
+        for (int i = sources.size() - 1; i >= 0; i--) {
+            List<EnumerablePropertySource<?>> above = sources.subList(0, i);
+            // A placeholder in a value that another one replaces need not have a value.
+            copy(
+                    sources.get(i),
+                    name -> above.stream().noneMatch(source -> source.containsProperty(name)),
+                    environment,
+                    config);
         }
     }
 
@@ -56,11 +63,12 @@ final class EnvironmentSettings {
 
     private static void copy(
             EnumerablePropertySource<?> source,
+            Predicate<String> isInEffect,
             ConfigurableEnvironment environment,
             IdempotenceClientConfigBuilder config) {
         SortedMap<String, SortedMap<Integer, String>> lists = new TreeMap<>();
         for (String name : Arrays.stream(source.getPropertyNames())
-                .filter(name -> isOurs(name) && !isRestClients(name))
+                .filter(name -> isOurs(name) && !isRestClients(name) && isInEffect.test(name))
                 .sorted()
                 .toList()) {
             String value = environment.resolveRequiredPlaceholders(String.valueOf(source.getProperty(name)));

@@ -58,6 +58,17 @@ class ClientSettingsTest {
         });
     }
 
+    /** It failed the start of a test that sets another value. */
+    @Test
+    void aPlaceholderOfAValueThatAnotherReplacesNeedsNoValue() {
+        yaml("idempotence.client.clients.orders.deadline: ${NOT_THERE}")
+                .withPropertyValues("idempotence.client.clients.orders.deadline=2s")
+                .run(context -> assertThat(context.getBean(IdempotenceClientConfig.class)
+                                .forClient("orders")
+                                .deadline())
+                        .isEqualTo(Duration.ofSeconds(2)));
+    }
+
     @Test
     void yamlSetsTheClientsAndTheirMethods() {
         yaml("""
