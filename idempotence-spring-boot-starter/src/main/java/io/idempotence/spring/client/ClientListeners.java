@@ -5,6 +5,7 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -34,7 +35,7 @@ record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implemen
         forEach(listener -> {
             int own = ofCall.size();
             ofCall.add(listener);
-            ofCall.set(own, listener.ofCall(client, method));
+            ofCall.set(own, Objects.requireNonNull(listener.ofCall(client, method), "ofCall returned null"));
         });
         return new ClientListeners(() -> ofCall);
     }
@@ -43,7 +44,8 @@ record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implemen
     public Runnable enterRequest() {
         List<Runnable> leave = new ArrayList<>();
         // The last one that entered leaves first.
-        forEach(listener -> leave.add(0, listener.enterRequest()));
+        forEach(listener ->
+                leave.add(0, Objects.requireNonNull(listener.enterRequest(), "enterRequest returned null")));
         return () -> forEach(leave, Runnable::run);
     }
 

@@ -49,6 +49,34 @@ class ClientListenersTest {
         };
     }
 
+    @Test
+    void nullOfOneKeepsNothingFromTheOthers() {
+        IdempotenceClientListener empty = new IdempotenceClientListener() {
+            @Override
+            public IdempotenceClientListener ofCall(String client, String method) {
+                return null;
+            }
+
+            @Override
+            public Runnable enterRequest() {
+                return null;
+            }
+
+            @Override
+            public void onCall(IdempotenceClientEvent event) {
+                throw new IllegalStateException("there was no call");
+            }
+        };
+        List<IdempotenceClientListener> beans = List.of(listener("first", false), empty, listener("last", false));
+        new ClientListeners(() -> beans)
+                .ofCall("orders", "create")
+                .enterRequest()
+                .run();
+        assertThat(heard)
+                .containsExactly(
+                        "first begins", "last begins", "first enters", "last enters", "last leaves", "first leaves");
+    }
+
     /** It kept the others from their events, and those that had entered a request from leaving it: a trace stayed in the thread. */
     @Test
     void errorOfOneKeepsNothingFromTheOthers() {
