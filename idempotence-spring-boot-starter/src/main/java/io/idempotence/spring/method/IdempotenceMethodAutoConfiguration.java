@@ -2,7 +2,9 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.util.Arrays;
 import org.springframework.aop.config.AopConfigUtils;
+import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -131,7 +133,17 @@ public class IdempotenceMethodAutoConfiguration {
                 ObjectProvider<IdempotenceStorage> storage, ConfigurableListableBeanFactory beans) {
             boolean hasJdbc = ClassUtils.isPresent(
                     "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
-            return hasJdbc ? new JdbcAppliedMarks(storage::getIfUnique) : new AppliedMarks.None();
+            return hasJdbc
+                    ? new JdbcAppliedMarks(storage::getIfUnique, () -> isStorageMade(beans))
+                    : new AppliedMarks.None();
+        }
+
+        private static boolean isStorageMade(ConfigurableListableBeanFactory beans) {
+            return Arrays.stream(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(
+                            beans, IdempotenceStorage.class, true, false))
+                    .anyMatch(name -> !beans.containsBeanDefinition(name)
+                            || !beans.getMergedBeanDefinition(name).isSingleton()
+                            || beans.containsSingleton(name));
         }
 
         @Bean

@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
@@ -27,6 +28,7 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  */
 final class JdbcAppliedMarks implements AppliedMarks {
     private final Supplier<@Nullable IdempotenceStorage> storages;
+    private final BooleanSupplier isStorageMade;
     /** Executions with a committed mark. There is one mark for each ID, and it covers later transactions of the same execution. */
     private final Set<IdempotentExecution> marked =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
@@ -34,14 +36,21 @@ final class JdbcAppliedMarks implements AppliedMarks {
     /** The storage in this mode, once it was looked up; empty if there is none. */
     private volatile @Nullable Optional<JdbcIdempotenceStorage> known;
 
-    /** @param storages the storage, looked up when the first transaction of an execution begins */
-    JdbcAppliedMarks(Supplier<@Nullable IdempotenceStorage> storages) {
+    /**
+     * @param storages the storage, null if there is not exactly one
+     * @param isStorageMade whether there may have been an execution: a transaction must not make the storage
+     */
+    JdbcAppliedMarks(Supplier<@Nullable IdempotenceStorage> storages, BooleanSupplier isStorageMade) {
         this.storages = storages;
+        this.isStorageMade = isStorageMade;
     }
 
     private Optional<JdbcIdempotenceStorage> storage() {
         Optional<JdbcIdempotenceStorage> found = known;
         if (found == null) {
+            if (!isStorageMade.getAsBoolean()) {
+                return Optional.empty();
+            }
             found = unwrapped() instanceof JdbcIdempotenceStorage jdbc && jdbc.isInTransaction()
                     ? Optional.of(jdbc)
                     : Optional.empty();
