@@ -4,6 +4,7 @@ import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -36,8 +37,12 @@ final class CallsOfTransaction implements TransactionSynchronization {
     }
 
     /** The calls of the transaction of this thread; null if there are none. */
-    static @Nullable CallsOfTransaction current() {
-        return TransactionSynchronizationManager.getSynchronizations().stream()
+    static @Nullable CallsOfTransaction current(SilentTransactions silent) {
+        SilentTransactions.Begun innermost = silent.current();
+        List<TransactionSynchronization> registered = innermost != null
+                ? innermost.synchronizations()
+                : TransactionSynchronizationManager.getSynchronizations();
+        return registered.stream()
                 .filter(CallsOfTransaction.class::isInstance)
                 .map(CallsOfTransaction.class::cast)
                 .findFirst()
@@ -45,13 +50,18 @@ final class CallsOfTransaction implements TransactionSynchronization {
     }
 
     /** The calls of the transaction of this thread. Registers them with the transaction if there were none. */
-    static CallsOfTransaction begun(TransactionEffects effects) {
-        CallsOfTransaction known = current();
+    static CallsOfTransaction begun(TransactionEffects effects, SilentTransactions silent) {
+        CallsOfTransaction known = current(silent);
         if (known != null) {
             return known;
         }
         CallsOfTransaction first = new CallsOfTransaction(effects);
-        TransactionSynchronizationManager.registerSynchronization(first);
+        SilentTransactions.Begun innermost = silent.current();
+        if (innermost != null) {
+            innermost.synchronizations().add(first);
+        } else {
+            TransactionSynchronizationManager.registerSynchronization(first);
+        }
         return first;
     }
 

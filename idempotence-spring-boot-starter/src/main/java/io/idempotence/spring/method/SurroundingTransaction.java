@@ -68,8 +68,9 @@ interface SurroundingTransaction {
 
         @Override
         public boolean isActive() {
-            return TransactionSynchronizationManager.isActualTransactionActive()
-                    && TransactionSynchronizationManager.isSynchronizationActive();
+            return effects.silent().current() != null
+                    || (TransactionSynchronizationManager.isActualTransactionActive()
+                            && TransactionSynchronizationManager.isSynchronizationActive());
         }
 
         @Override
@@ -87,14 +88,14 @@ interface SurroundingTransaction {
 
         @Override
         public @Nullable MethodOutcome earlier(IdempotentCall call) {
-            CallsOfTransaction calls = CallsOfTransaction.current();
+            CallsOfTransaction calls = CallsOfTransaction.current(effects.silent());
             return calls == null ? null : calls.outcome(call);
         }
 
         @Override
         public CompletionStage<Object> whenEnded(
                 IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome) {
-            return CallsOfTransaction.begun(effects).add(call, execution, outcome);
+            return CallsOfTransaction.begun(effects, effects.silent()).add(call, execution, outcome);
         }
     }
 }

@@ -33,10 +33,16 @@ final class TransactionEffects {
     private final Set<TransactionExecution> committing =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
+    private final SilentTransactions silent = new SilentTransactions();
+
     TransactionEffects(AppliedMarks marks, UnattributedCommits unattributed, Supplier<Boolean> declaresEffects) {
         this.marks = marks;
         this.unattributed = unattributed;
         this.declaresEffects = declaresEffects;
+    }
+
+    SilentTransactions silent() {
+        return silent;
     }
 
     private static boolean counts(TransactionExecution transaction) {
@@ -54,7 +60,10 @@ final class TransactionEffects {
 
     /** Marks an execution that ran within the transaction of this thread, when that is about to be committed, or now if it already is. */
     void markAtCommit(IdempotentExecution execution) {
-        if (marks.isOn()) {
+        SilentTransactions.Begun innermost = silent.current();
+        if (marks.isOn() && innermost != null) {
+            marks.mark(execution, innermost.transaction(), marks.connection());
+        } else if (marks.isOn()) {
             markings()
                     .findFirst()
                     .orElseGet(() -> register(new Marking(null, null)))
@@ -64,7 +73,9 @@ final class TransactionEffects {
 
     /** Does not mark an execution that is to be marked at the commit: its effects were taken back. */
     void doNotMark(IdempotentExecution execution) {
-        markings().forEach(marking -> marking.executions.remove(execution));
+        if (silent.current() == null) {
+            markings().forEach(marking -> marking.executions.remove(execution));
+        }
     }
 
     private static Stream<Marking> markings() {
@@ -115,10 +126,11 @@ final class TransactionEffects {
     final class Listener implements TransactionExecutionListener {
         @Override
         public void afterBegin(TransactionExecution transaction, @Nullable Throwable failure) {
-            if (failure == null
-                    && marks.isOn()
-                    && counts(transaction)
-                    && TransactionSynchronizationManager.isSynchronizationActive()) {
+            if (failure != null) {
+                return;
+            }
+            silent.begin(transaction);
+            if (marks.isOn() && counts(transaction) && TransactionSynchronizationManager.isSynchronizationActive()) {
                 register(new Marking(transaction, marks.connection()));
             }
         }
@@ -126,7 +138,12 @@ final class TransactionEffects {
         @Override
         public void beforeCommit(TransactionExecution transaction) {
             // A transaction that is marked for rollback is not committed, even if a commit is requested.
-            if (counts(transaction) && !transaction.isRollbackOnly() && declaresEffects.get()) {
+            boolean isEffect = counts(transaction) && !transaction.isRollbackOnly();
+            if (isEffect && SilentTransactions.isSilent(transaction) && marks.isOn()) {
+                IdempotentExecution.current()
+                        .forEach(execution -> marks.mark(execution, transaction, marks.connection()));
+            }
+            if (isEffect && declaresEffects.get()) {
                 if (isInExecution()) {
                     committing.add(transaction);
                 } else {
@@ -137,13 +154,30 @@ final class TransactionEffects {
 
         @Override
         public void afterCommit(TransactionExecution transaction, @Nullable Throwable failure) {
-            ended(transaction, failure == null || !isRolledBack(failure));
+            boolean mayBeCommitted = failure == null || !isRolledBack(failure);
+            ended(transaction, mayBeCommitted);
+            if (failure == null && SilentTransactions.isSilent(transaction)) {
+                IdempotentExecution.current().forEach(marks::committed);
+            }
+            silent.end(
+                    transaction,
+                    failure == null
+                            ? TransactionSynchronization.STATUS_COMMITTED
+                            : mayBeCommitted
+                                    ? TransactionSynchronization.STATUS_UNKNOWN
+                                    : TransactionSynchronization.STATUS_ROLLED_BACK);
         }
 
         /** Also called after a commit that failed, with a failure unless the rollback succeeded. */
         @Override
         public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
-            ended(transaction, failure == null ? isOfJpa(transaction) : !isRolledBack(failure));
+            boolean mayBeCommitted = failure == null ? isOfJpa(transaction) : !isRolledBack(failure);
+            ended(transaction, mayBeCommitted);
+            silent.end(
+                    transaction,
+                    mayBeCommitted
+                            ? TransactionSynchronization.STATUS_UNKNOWN
+                            : TransactionSynchronization.STATUS_ROLLED_BACK);
         }
     }
 

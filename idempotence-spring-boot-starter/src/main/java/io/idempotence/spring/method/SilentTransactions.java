@@ -1,0 +1,70 @@
+package io.idempotence.spring.method;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.springframework.transaction.TransactionExecution;
+import org.springframework.transaction.support.DefaultTransactionStatus;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/**
+ * The transactions of threads whose managers call no synchronizations, as those of Kafka, JMS and RabbitMQ do. Only the managers' listeners
+ * learn how they end. Thread-safe.
+ */
+final class SilentTransactions {
+    private final ThreadLocal<Deque<Begun>> begun = ThreadLocal.withInitial(ArrayDeque::new);
+
+    /** A transaction, with what waits for its end. Of each, only {@code afterCompletion} is called. */
+    static final class Begun {
+        private final TransactionExecution transaction;
+        private final List<TransactionSynchronization> synchronizations = new ArrayList<>();
+
+        private Begun(TransactionExecution transaction) {
+            this.transaction = transaction;
+        }
+
+        TransactionExecution transaction() {
+            return transaction;
+        }
+
+        List<TransactionSynchronization> synchronizations() {
+            return synchronizations;
+        }
+    }
+
+    static boolean isSilent(TransactionExecution transaction) {
+        return transaction instanceof DefaultTransactionStatus status
+                && status.isNewTransaction()
+                && !status.isNewSynchronization();
+    }
+
+    void begin(TransactionExecution transaction) {
+        if (isSilent(transaction)) {
+            begun.get().push(new Begun(transaction));
+        }
+    }
+
+    /** The innermost transaction of this thread, if it is a silent one; otherwise null. */
+    @Nullable
+    Begun current() {
+        return TransactionSynchronizationManager.isSynchronizationActive()
+                ? null
+                : begun.get().peek();
+    }
+
+    /** @param status as of {@link TransactionSynchronization#afterCompletion} */
+    void end(TransactionExecution transaction, int status) {
+        Begun innermost = begun.get().peek();
+        if (innermost == null || innermost.transaction != transaction) {
+            return;
+        }
+        begun.get().pop();
+        if (begun.get().isEmpty()) {
+            begun.remove();
+        }
+        innermost.synchronizations.forEach(each -> each.afterCompletion(status));
+    }
+}
