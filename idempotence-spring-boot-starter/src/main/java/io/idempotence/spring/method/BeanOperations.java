@@ -212,12 +212,14 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
         if (operation == null) {
             return;
         }
-        for (BeanOperation other : known.values()) {
-            if (other.name().equals(operation.name()) && !other.method().equals(method)) {
+        for (Map.Entry<MethodClassKey, BeanOperation> other : known.entrySet()) {
+            // Two classes may inherit the method.
+            if (other.getValue().name().equals(operation.name())
+                    && !other.getKey().equals(key)) {
                 sources.faultsAt(type, method, faults)
                         .add(
                                 "its operation " + operation.name() + " is also that of "
-                                        + other.method().toGenericString(),
+                                        + other.getValue().handler(),
                                 "Set different values for operation, so that equal IDs of the two are different IDs.");
                 return;
             }

@@ -6,6 +6,7 @@ import io.idempotence.OnAbandoned;
 import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.provider.Arguments;
+import org.springframework.context.annotation.Import;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -214,6 +215,20 @@ final class Misuses {
 
     interface Shape {}
 
+    abstract static class Importer {
+        @Idempotent(id = "#file", operation = "import")
+        public String run(String file) {
+            return file;
+        }
+    }
+
+    static class CustomerImporter extends Importer {}
+
+    static class OrderImporter extends Importer {}
+
+    @Import({CustomerImporter.class, OrderImporter.class})
+    static class Importers {}
+
     static class InterfaceResult {
         @Idempotent(id = "#order")
         public Shape create(String order) {
@@ -320,6 +335,8 @@ final class Misuses {
                         Optional.class,
                         "Optional.create: it has required = false, but every call of a bean method needs an ID.",
                         "Remove required from methods that are not handlers."),
+                Arguments.of(
+                        Importers.class, "its operation import is also that of", "Set different values for operation"),
                 Arguments.of(
                         Overloaded.class,
                         "Overloaded.create is also that of",
