@@ -55,8 +55,10 @@ final class FormProblems {
     }
 
     private String message(String name, Locale locale) {
-        String text = application.getMessage(PREFIX + name, null, null, locale);
-        return text != null ? text : own.getMessage(PREFIX + name, null, locale);
+        String code = PREFIX + name;
+        String text = application.getMessage(code, null, null, locale);
+        // With spring.messages.use-code-as-default-message the application has a text for each code: the code.
+        return text == null || text.equals(code) ? own.getMessage(code, null, locale) : text;
     }
 
     /** The path of the page that a form was submitted from, if it is one of this server. */

@@ -17,6 +17,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.MessageSource;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.support.StaticMessageSource;
 
 /** Requests that a browser does not send, or not on its own, in an application that requires IDs. */
 @Tag("boot-3")
@@ -28,9 +32,21 @@ class FormOverHttpTest {
     private final HttpClient client =
             HttpClient.newBuilder().cookieHandler(new CookieManager()).build();
 
+    /** As with spring.messages.use-code-as-default-message. */
+    @Configuration(proxyBeanMethods = false)
+    static class CodesAsMessages {
+        @Bean
+        MessageSource messageSource() {
+            StaticMessageSource messages = new StaticMessageSource();
+            messages.setUseCodeAsDefaultMessage(true);
+            return messages;
+        }
+    }
+
     @BeforeAll
     static void start() {
         application = FormApplication.builder()
+                .sources(CodesAsMessages.class)
                 .properties("idempotence.server.require-id=true")
                 .run();
         site = FormApplication.site(application);
