@@ -1,10 +1,12 @@
 package io.idempotence.spring.method;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JavaType;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
 import com.fasterxml.jackson.databind.ObjectWriter;
+import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.exc.InvalidDefinitionException;
 import io.idempotence.server.ResultCodec;
 import java.io.IOException;
@@ -22,8 +24,9 @@ final class Jackson2Results implements JsonResults {
     @Override
     public ResultCodec<Object> codec(Type type) {
         JavaType java = mapper.constructType(type);
-        ObjectReader reader = mapper.readerFor(java);
-        ObjectWriter writer = mapper.writerFor(java);
+        // A time comes back in its own zone.
+        ObjectReader reader = mapper.readerFor(java).without(DeserializationFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE);
+        ObjectWriter writer = mapper.writerFor(java).with(SerializationFeature.WRITE_DATES_WITH_ZONE_ID);
         try {
             reader.readValue("{}");
         } catch (InvalidDefinitionException e) {

@@ -6,6 +6,7 @@ import tools.jackson.databind.JavaType;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.ObjectReader;
 import tools.jackson.databind.ObjectWriter;
+import tools.jackson.databind.cfg.DateTimeFeature;
 import tools.jackson.databind.exc.InvalidDefinitionException;
 
 /** JSON by Jackson 3. */
@@ -19,8 +20,9 @@ final class Jackson3Results implements JsonResults {
     @Override
     public ResultCodec<Object> codec(Type type) {
         JavaType java = mapper.constructType(type);
-        ObjectReader reader = mapper.readerFor(java);
-        ObjectWriter writer = mapper.writerFor(java);
+        // A time comes back in its own zone.
+        ObjectReader reader = mapper.readerFor(java).without(DateTimeFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE);
+        ObjectWriter writer = mapper.writerFor(java).with(DateTimeFeature.WRITE_DATES_WITH_ZONE_ID);
         try {
             reader.readValue("{}");
         } catch (InvalidDefinitionException e) {

@@ -14,6 +14,10 @@ import io.idempotence.spring.method.IdempotentOperation.Setting;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.math.BigDecimal;
 import java.time.Instant;
+import java.time.LocalDate;
+import java.time.OffsetDateTime;
+import java.time.ZoneId;
+import java.time.ZonedDateTime;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -87,6 +91,8 @@ class IdempotentMethodsTest {
 
     record Page<T>(List<T> items) {}
 
+    record Booked(OffsetDateTime at, ZonedDateTime here) {}
+
     interface PaymentApi {
         @Idempotent(id = "#p0")
         String byInterface(String id);
@@ -108,6 +114,13 @@ class IdempotentMethodsTest {
         public Page<Receipt> page(Message message) {
             return new Page<>(
                     List.of(new Receipt("no " + RUNS.incrementAndGet(), BigDecimal.ONE, Instant.EPOCH, List.of())));
+        }
+
+        @Idempotent(id = "#id")
+        public Booked book(String id) {
+            ZonedDateTime here =
+                    LocalDate.of(2026, 1, RUNS.incrementAndGet()).atTime(0, 30).atZone(ZoneId.of("Europe/Berlin"));
+            return new Booked(here.toOffsetDateTime(), here);
         }
 
         @Idempotent(id = "#id")
@@ -208,6 +221,15 @@ class IdempotentMethodsTest {
         public String idOf(String order) {
             return "ledger-" + order;
         }
+    }
+
+    @Test
+    @DisplayName("P4: a time comes back in its own zone")
+    void aTimeComesBackInItsOwnZone() {
+        String id = UUID.randomUUID().toString();
+        RUNS.set(0);
+        assertThat(payments.book(id)).isEqualTo(payments.book(id));
+        assertThat(RUNS).hasValue(1);
     }
 
     @Test
