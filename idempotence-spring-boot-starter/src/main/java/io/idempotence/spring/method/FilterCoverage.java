@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestSettings;
+import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -54,7 +55,23 @@ final class FilterCoverage {
                     || !registration.getServletRegistrationBeans().isEmpty();
             // Without either, Spring Boot maps a filter to everything.
             return (patterns.isEmpty() && !isOfServlets)
-                    || patterns.stream().anyMatch(pattern -> FilterCoverage.covers(pattern, by.prefix + path));
+                    || patterns.stream().anyMatch(pattern -> covers(pattern, by.prefix + path));
+        }
+
+        private boolean covers(String pattern, String path) {
+            if (pattern.endsWith("/*")) {
+                String prefix = pattern.substring(0, pattern.length() - 2);
+                return path.equals(prefix) || path.startsWith(prefix + "/");
+            }
+            if (pattern.startsWith("*.")) {
+                return path.endsWith(pattern.substring(1));
+            }
+            // A container takes any other pattern literally. Our registration adds the one with a last slash.
+            boolean isLiteral = pattern.indexOf('{') < 0 && pattern.indexOf('*') < 0;
+            return isLiteral
+                    && (path.equals(pattern)
+                            || (registration instanceof IdempotenceFilterRegistrationBean
+                                    && path.equals(pattern + "/")));
         }
 
         private boolean isOf(String servlet) {
@@ -173,15 +190,5 @@ final class FilterCoverage {
                             + " elsewhere, such as in the chain of Spring Security. Enable the registration, or ignore this warning if it is",
                     unprotected);
         }
-    }
-
-    private static boolean covers(String pattern, String path) {
-        if (pattern.endsWith("/*")) {
-            String prefix = pattern.substring(0, pattern.length() - 2);
-            return path.equals(prefix) || path.startsWith(prefix + "/");
-        }
-        return pattern.startsWith("*.")
-                ? path.endsWith(pattern.substring(1))
-                : path.equals(pattern) || path.equals(pattern + "/");
     }
 }

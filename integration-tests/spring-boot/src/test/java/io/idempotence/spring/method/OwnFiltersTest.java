@@ -159,6 +159,25 @@ class OwnFiltersTest {
                 .doesNotContain("Payments.pay");
     }
 
+    /** A container takes such a pattern literally: the handler ran unprotected. */
+    @Import(Orders.class)
+    static class LiteralPattern {
+        @Bean
+        FilterRegistrationBean<IdempotenceFilter> literal(Idempotence idempotence) {
+            FilterRegistrationBean<IdempotenceFilter> literal = new FilterRegistrationBean<>(filter(idempotence));
+            literal.addUrlPatterns("/orders/{number}");
+            return literal;
+        }
+    }
+
+    @Test
+    void aPatternThatTheContainerTakesLiterallyCoversNothing(CapturedOutput output) {
+        assertThat(FailingStart.report(
+                        output, new Class<?>[] {LiteralPattern.class, MisusedAnnotationsTest.Application.class}))
+                .contains("Orders.order: no idempotence filter covers /orders/{number}: 'literal' is on"
+                        + " /orders/{number}.");
+    }
+
     /** A filter in the chain of Spring Security, with the usual way to keep Spring Boot from registering it once more. */
     @Import(Payments.class)
     static class InChainOfSecurity {
