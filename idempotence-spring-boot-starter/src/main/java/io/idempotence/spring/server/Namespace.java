@@ -25,14 +25,10 @@ record Namespace(String name, String reason) {
                 : new Namespace("default", "no spring.application.name is set");
     }
 
-    /**
-     * An application may have any name. Characters that a namespace cannot have become hyphens. If little would be left of a name, a hash of
-     * it keeps services apart.
-     */
+    /** An application may have any name. If a namespace cannot have a character of it, a hash keeps services apart. */
     private static String valid(String application) {
         String readable = application.replaceAll("[^A-Za-z0-9._-]", "-").replaceFirst("^[^A-Za-z0-9]+", "");
-        boolean isAscii = StandardCharsets.US_ASCII.newEncoder().canEncode(application);
-        if (isAscii && !readable.isEmpty() && readable.length() <= LONGEST) {
+        if (readable.equals(application) && readable.length() <= LONGEST) {
             return readable;
         }
         String hash = UUID.nameUUIDFromBytes(application.getBytes(StandardCharsets.UTF_8))

@@ -60,7 +60,8 @@ class ServerBeansTest {
     @Test
     @DisplayName("P5: services with different names have different namespaces, in whatever script the names are")
     void anApplicationMayHaveAnyName() {
-        assertThat(namespaceOf("My orders")).isEqualTo("My-orders");
+        assertThat(namespaceOf("My-orders")).isEqualTo("My-orders");
+        assertThat(namespaceOf("My orders")).startsWith("My-orders-");
         String longest = "o".repeat(64);
         assertThat(namespaceOf(longest)).isEqualTo(longest);
         assertThat(Stream.of("订单服务", "支付服务", "订单-v2", "支付-v2", "_", "o".repeat(65), "o".repeat(66))
