@@ -27,13 +27,7 @@ final class Jackson2Results implements JsonResults {
         // A time comes back in its own zone.
         ObjectReader reader = mapper.readerFor(java).without(DeserializationFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE);
         ObjectWriter writer = mapper.writerFor(java).with(SerializationFeature.WRITE_DATES_WITH_ZONE_ID);
-        try {
-            reader.readValue("{}");
-        } catch (InvalidDefinitionException e) {
-            throw new IllegalArgumentException(e.getOriginalMessage(), e);
-        } catch (JsonProcessingException | RuntimeException theTypeIsReadable) {
-            // An empty object is no value of it. A deserializer of the application may throw anything.
-        }
+        checkReadable(java);
         return ResultCodec.of(
                 value -> {
                     try {
@@ -49,5 +43,18 @@ final class Jackson2Results implements JsonResults {
                         throw new UncheckedIOException(e);
                     }
                 });
+    }
+
+    private void checkReadable(JavaType java) {
+        try {
+            mapper.readerFor(java).readValue("{}");
+        } catch (InvalidDefinitionException e) {
+            throw new IllegalArgumentException(e.getOriginalMessage(), e);
+        } catch (JsonProcessingException | RuntimeException theTypeIsReadable) {
+            // An empty object is no value of it. A deserializer of the application may throw anything.
+        }
+        if (java.isContainerType()) {
+            checkReadable(java.getContentType());
+        }
     }
 }

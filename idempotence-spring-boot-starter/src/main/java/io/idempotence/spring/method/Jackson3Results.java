@@ -23,13 +23,20 @@ final class Jackson3Results implements JsonResults {
         // A time comes back in its own zone.
         ObjectReader reader = mapper.readerFor(java).without(DateTimeFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE);
         ObjectWriter writer = mapper.writerFor(java).with(DateTimeFeature.WRITE_DATES_WITH_ZONE_ID);
+        checkReadable(java);
+        return ResultCodec.of(writer::writeValueAsBytes, reader::readValue);
+    }
+
+    private void checkReadable(JavaType java) {
         try {
-            reader.readValue("{}");
+            mapper.readerFor(java).readValue("{}");
         } catch (InvalidDefinitionException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
         } catch (RuntimeException theTypeIsReadable) {
             // An empty object is no value of it. A deserializer of the application may throw anything.
         }
-        return ResultCodec.of(writer::writeValueAsBytes, reader::readValue);
+        if (java.isContainerType()) {
+            checkReadable(java.getContentType());
+        }
     }
 }

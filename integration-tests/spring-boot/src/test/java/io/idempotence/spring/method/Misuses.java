@@ -3,6 +3,8 @@ package io.idempotence.spring.method;
 import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
 import io.idempotence.OnAbandoned;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.provider.Arguments;
@@ -236,6 +238,13 @@ final class Misuses {
         }
     }
 
+    static class InterfacesResult {
+        @Idempotent(id = "#order")
+        public List<Map<String, Shape[]>> create(String order) {
+            throw new IllegalStateException();
+        }
+    }
+
     static class Optional {
         @Idempotent(id = "#order", required = false)
         public String create(String order) {
@@ -331,6 +340,7 @@ final class Misuses {
                 Arguments.of(FutureResult.class, "cannot be stored: Future is not a value.", "Return a value"),
                 Arguments.of(GenericResult.class, "cannot be stored: its type is not known.", "Return a value"),
                 Arguments.of(InterfaceResult.class, "Shape, cannot be stored: ", "Return a value"),
+                Arguments.of(InterfacesResult.class, "Shape[]>>, cannot be stored: ", "Return a value"),
                 Arguments.of(
                         Optional.class,
                         "Optional.create: it has required = false, but every call of a bean method needs an ID.",
