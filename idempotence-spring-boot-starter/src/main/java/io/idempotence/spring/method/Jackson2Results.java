@@ -26,7 +26,9 @@ final class Jackson2Results implements JsonResults {
         JavaType java = mapper.constructType(type);
         // A time comes back in its own zone.
         ObjectReader reader = mapper.readerFor(java).without(DeserializationFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE);
-        ObjectWriter writer = mapper.writerFor(java).with(SerializationFeature.WRITE_DATES_WITH_ZONE_ID);
+        ObjectWriter writer = mapper.writerFor(java)
+                .without(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
+                .with(SerializationFeature.WRITE_DATES_WITH_ZONE_ID);
         checkReadable(java);
         return ResultCodec.of(
                 value -> {

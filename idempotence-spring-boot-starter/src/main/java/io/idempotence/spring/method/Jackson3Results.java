@@ -22,7 +22,9 @@ final class Jackson3Results implements JsonResults {
         JavaType java = mapper.constructType(type);
         // A time comes back in its own zone.
         ObjectReader reader = mapper.readerFor(java).without(DateTimeFeature.ADJUST_DATES_TO_CONTEXT_TIME_ZONE);
-        ObjectWriter writer = mapper.writerFor(java).with(DateTimeFeature.WRITE_DATES_WITH_ZONE_ID);
+        ObjectWriter writer = mapper.writerFor(java)
+                .without(DateTimeFeature.WRITE_DATES_AS_TIMESTAMPS)
+                .with(DateTimeFeature.WRITE_DATES_WITH_ZONE_ID);
         checkReadable(java);
         return ResultCodec.of(writer::writeValueAsBytes, reader::readValue);
     }
