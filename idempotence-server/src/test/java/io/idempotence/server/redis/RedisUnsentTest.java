@@ -118,7 +118,7 @@ class RedisUnsentTest {
     }
 
     @Test
-    void anOverloadedPoolCausesNoFurtherScriptsAndLeavesNoTombstones() throws Exception {
+    void anOverloadedPoolCausesNoFurtherClaimsAndLeavesNoTombstones() throws Exception {
         int requests = 8;
         try (RedisIdempotenceStorage storage = connect(wire.address());
                 Idempotence idempotence = Idempotence.builder(storage)
@@ -142,7 +142,8 @@ class RedisUnsentTest {
                     .isEqualTo("run");
             idempotence.close();
 
-            assertThat(jedis.info("commandstats")).contains("cmdstat_evalsha:calls=2,");
+            // A claim and its completion. A probe, which deletes what is absent, may come as well.
+            assertThat(jedis.info("commandstats")).contains("cmdstat_set:calls=2,");
             assertThat(jedis.dbSize()).isEqualTo(1);
         }
     }
