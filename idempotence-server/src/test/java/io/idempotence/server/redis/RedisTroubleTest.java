@@ -34,7 +34,7 @@ import redis.clients.jedis.Jedis;
 /** Executions while Redis is slow, read-only or unreachable, over real sockets. */
 @Tag("redis-7")
 class RedisTroubleTest {
-    private static final int TIMEOUT_MILLIS = 600;
+    private static final int TIMEOUT_MILLIS = 1_000;
 
     private final IdempotenceId id = IdempotenceId.of("order-1");
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
@@ -60,16 +60,20 @@ class RedisTroubleTest {
     }
 
     private Idempotence overWire(IdempotencePolicy policy) throws Exception {
-        Idempotence idempotence = over(
-                RedisIdempotenceStorage.builder(wire.address())
-                        .client(DefaultJedisClientConfig.builder()
-                                .connectionTimeoutMillis(TIMEOUT_MILLIS)
-                                .socketTimeoutMillis(TIMEOUT_MILLIS)
-                                .build())
-                        .build(),
-                policy);
+        // A busy machine may need longer to connect than the tests let a call take.
+        RedisIdempotenceStorage storage = await().ignoreException(StorageUnavailableException.class)
+                .until(
+                        () -> RedisIdempotenceStorage.builder(wire.address())
+                                .client(DefaultJedisClientConfig.builder()
+                                        .connectionTimeoutMillis(TIMEOUT_MILLIS)
+                                        .socketTimeoutMillis(TIMEOUT_MILLIS)
+                                        .build())
+                                .build(),
+                        opened -> true);
+        Idempotence idempotence = over(storage, policy);
         // From now on the server has the scripts, so a call that arrives is executed.
-        idempotence.execute(IdempotenceId.of("first"), () -> "");
+        await().ignoreException(ExecutionRefusedException.class)
+                .until(() -> idempotence.execute(IdempotenceId.of("first"), () -> ""), String::isEmpty);
         events.clear();
         return idempotence;
     }
