@@ -68,7 +68,7 @@ final class Leases implements AutoCloseable {
                 lease.key(),
                 List.of(lease),
                 (here, one) -> Stream.concat(here.stream(), one.stream()).toList());
-        long atMost = lease.nanos() / 6;
+        long atMost = Math.max(lease.nanos() / 6, SHORTEST_TICK);
         // A check clears its plan before it begins, so one that is still planned will see this lease.
         if (!planned || atMost < tick) {
             plan(atMost);
@@ -92,7 +92,7 @@ final class Leases implements AutoCloseable {
     private synchronized void plan(long atMost) {
         boolean shorter = atMost < tick;
         if (shorter) {
-            tick = Math.max(atMost, SHORTEST_TICK);
+            tick = atMost;
         }
         if (shorter || !planned) {
             // A check planned for a longer lease would come too late for a shorter one: this plan replaces it.

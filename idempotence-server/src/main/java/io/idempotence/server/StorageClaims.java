@@ -9,6 +9,7 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.StorageUnavailableException.Certainty;
 import io.idempotence.server.storage.WriteResult;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -20,12 +21,14 @@ final class StorageClaims {
     /** After this number of exceptions in a row that a storage must not throw, a claim is left to its lease. */
     static final int MAX_BUGS_IN_A_ROW = 8;
 
+    private static final Duration SHORTEST_LEASE = Duration.ofMillis(1);
+
     /** The purpose of a claim. */
     private enum Purpose {
         EXECUTE,
         /** To repeat a claim that was granted too late. If the repeated claim writes nothing, the storage still holds the granted one. */
         EXECUTE_AGAIN,
-        /** To save an ID. Other consumers treat the ID as done while the storage holds the claim. Its lease is as long as its retention. */
+        /** To save an ID. Other consumers treat the ID as done while its claim is live. Its lease is as long as its retention. */
         SAVE
     }
 
@@ -69,13 +72,21 @@ final class StorageClaims {
     boolean save(IdempotenceId id, ClaimRequest request) {
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
         boolean wasBeingGivenBack = beingGivenBack.containsKey(request.key());
-        boolean saved = claim(id, request, Purpose.SAVE) instanceof ClaimResult.Claimed;
-        if (!saved && (wasBeingGivenBack || beingGivenBack.containsKey(request.key()))) {
+        ClaimResult result = claim(id, request, Purpose.SAVE);
+        boolean saved = result instanceof ClaimResult.Claimed;
+        if (!saved && (wasBeingGivenBack || beingGivenBack.containsKey(request.key()) || isBeingGivenBack(result))) {
             throw new StorageUnavailableException(
                     "this ID may have been saved when the storage did not respond, and is being released; ask again later",
                     null);
         }
         return saved;
+    }
+
+    /** Whether a result is that of a claim that {@link GiveBack} made, in whatever process: a saved ID has a long lease. */
+    private static boolean isBeingGivenBack(ClaimResult result) {
+        return result instanceof ClaimResult.Abandoned
+                || (result instanceof ClaimResult.InProgress claimed
+                        && claimed.leaseLeft().compareTo(SHORTEST_LEASE) <= 0);
     }
 
     private ClaimResult claim(IdempotenceId id, ClaimRequest request, Purpose purpose) {
@@ -146,7 +157,7 @@ final class StorageClaims {
                     request.key(),
                     request.fingerprint(),
                     request.owner(),
-                    request.lease(),
+                    purpose == Purpose.SAVE ? SHORTEST_LEASE : request.lease(),
                     request.retention(),
                     false,
                     true);
@@ -172,10 +183,7 @@ final class StorageClaims {
         }
 
         private void claimAndGiveBack() {
-            // If an ID was not saved, a new claim would make other consumers treat it as done until the release.
-            boolean mayClaim =
-                    purpose != Purpose.SAVE || storage.find(request.key()).isPresent();
-            if (mayClaim && storage.claim(again) instanceof ClaimResult.Claimed claimed) {
+            if (storage.claim(again) instanceof ClaimResult.Claimed claimed) {
                 giveBack(claimed, request);
             }
         }

@@ -172,7 +172,8 @@ final class StorageGuard implements AutoCloseable {
                 // The prober detects a trial that hangs.
                 startProbing();
             }
-            return count(caller, call, breaker::releasePermission);
+            // Only a half-open breaker counts permissions, and only trials have one of its.
+            return count(caller, call, isTrial ? breaker::releasePermission : () -> {});
         } finally {
             if (caller.pace.getAndSet(Pace.ENDED) == Pace.SLOW) {
                 slowCallers.decrementAndGet();

@@ -19,6 +19,7 @@ import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
@@ -27,13 +28,16 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -149,20 +153,54 @@ class GiveBackTest {
     }
 
     @Test
-    @DisplayName("T21: a claim that never arrived is not made in the background: it would look like a first attempt")
-    void aClaimThatNeverArrivedIsNotMadeLater() throws Exception {
+    @DisplayName("T21: a claim that never arrived leaves a released record, which keeps it out if it comes late")
+    void anIdIsNotSavedByAClaimThatComesLate() {
+        AtomicReference<ClaimRequest> late = new AtomicReference<>();
+        AtomicBoolean isDown = new AtomicBoolean(true);
+        Object wire = Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {IdempotenceStorage.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("claim") && isDown.get()) {
+                        late.compareAndSet(null, (ClaimRequest) arguments[0]);
+                        throw unavailable();
+                    }
+                    return method.invoke(memory, arguments);
+                });
+        Idempotence idempotence = provider.over((IdempotenceStorage) wire, SHORT_LEASE);
+        assertThatThrownBy(() -> idempotence.saveIfAbsent(ID)).isInstanceOf(StorageUnavailableException.class);
+        isDown.set(false);
+        await().until(() -> memory.find(late.get().key())
+                .filter(record -> record.state() == RecordState.RELEASED)
+                .isPresent());
+
+        assertThat(memory.claim(late.get())).isInstanceOf(ClaimResult.InProgress.class);
+
+        assertThat(provider.over(memory, SHORT_LEASE).saveIfAbsent(ID)).isTrue();
+    }
+
+    @Test
+    @DisplayName("T21: the claim of a give-back is not called saved by another process")
+    void theClaimOfAGiveBackIsNotCalledSaved() {
+        Idempotence other = provider.over(memory, SHORT_LEASE);
+        List<Object> replies = new CopyOnWriteArrayList<>();
+        AtomicInteger claims = new AtomicInteger();
         storage.before((call, which) -> {
-            if (call == Call.CLAIM) {
+            if (call == Call.CLAIM && claims.incrementAndGet() <= 2) {
                 throw unavailable();
             }
         });
-        Idempotence idempotence = provider.idempotence();
-        assertThatThrownBy(() -> idempotence.saveIfAbsent(ID)).isInstanceOf(StorageUnavailableException.class);
-        storage.before((call, which) -> {});
-        List<Call> claimedOrLookedAt = List.of(Call.CLAIM, Call.FIND);
-        await().until(() -> claimedOrLookedAt.stream().mapToLong(storage::count).sum() >= 3);
-        idempotence.close();
-        assertThat(memory.list("default")).isEmpty();
+        storage.after((call, which) -> {
+            if (call == Call.CLAIM) {
+                try {
+                    replies.add(other.saveIfAbsent(ID));
+                } catch (StorageUnavailableException e) {
+                    replies.add(e);
+                }
+            }
+        });
+        assertThatThrownBy(() -> provider.idempotence().saveIfAbsent(ID))
+                .isInstanceOf(StorageUnavailableException.class);
+        await().until(() -> replies.size() == 1);
+        assertThat(replies.get(0)).isInstanceOf(StorageUnavailableException.class);
     }
 
     @Test

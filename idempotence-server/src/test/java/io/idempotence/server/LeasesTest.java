@@ -33,6 +33,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -92,6 +93,25 @@ class LeasesTest {
         Lease lease = lease(claim(id));
         await().until(() -> memory.find(key(id)).orElseThrow().state() == RecordState.ABANDONED);
         return lease;
+    }
+
+    @Test
+    @DisplayName("T9: the start of leases of the shortest kind does not put off the renewal of others")
+    void manyShortLeasesDoNotPutOffRenewals() {
+        Lease renewed = lease(claim("order-1"));
+        leases.started(renewed);
+        long first = renewed.renewedAt();
+        IdempotencePolicy shortest =
+                IdempotencePolicy.builder().lease(Duration.ofMillis(10)).build();
+        Lease other = lease(claim("order-2"), shortest);
+        await().until(() -> {
+            for (int i = 0; i < 200 && renewed.renewedAt() == first; i++) {
+                leases.started(other);
+                leases.ended(other);
+                LockSupport.parkNanos(500_000);
+            }
+            return renewed.renewedAt() != first;
+        });
     }
 
     @Test

@@ -17,6 +17,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -168,6 +170,62 @@ class StorageGuardTest {
                 }
                 assertThat(guard.isOpen()).isEqualTo(slowCall.toSeconds() < 5);
             }
+        }
+    }
+
+    @Test
+    @DisplayName("calls that began before an outage let no more trials through when they fail after it")
+    void callsFromBeforeTheOutageAddNoTrials() throws Exception {
+        int earlier = 30;
+        CountDownLatch arrived = new CountDownLatch(earlier);
+        CountDownLatch fail = new CountDownLatch(1);
+        CountDownLatch trialsEnd = new CountDownLatch(1);
+        BrokenConnection broken = new BrokenConnection();
+        AtomicBoolean isBack = new AtomicBoolean();
+        Runnable probe = () -> {
+            if (!isBack.get()) {
+                throw new StorageUnavailableException("still down", null);
+            }
+        };
+        try (StorageGuard guard = new StorageGuard(new Events(null), probe, Duration.ofMinutes(1))) {
+            List<Future<?>> calls = new ArrayList<>();
+            for (int i = 0; i < earlier; i++) {
+                calls.add(callers.submit(() -> guard.call(() -> {
+                    arrived.countDown();
+                    hang(fail);
+                    throw new StorageUnavailableException("no response", new RuntimeException(broken));
+                })));
+            }
+            arrived.await();
+            for (int i = 0; i < 20 && !guard.isOpen(); i++) {
+                assertThatThrownBy(() -> guard.call(() -> {
+                            throw new StorageUnavailableException("down", null);
+                        }))
+                        .isInstanceOf(StorageUnavailableException.class);
+            }
+            assertThat(guard.isOpen()).isTrue();
+            isBack.set(true);
+            await().until(() -> !guard.isOpen());
+            fail.countDown();
+            for (Future<?> call : calls) {
+                assertThatThrownBy(call::get).hasCauseInstanceOf(StorageUnavailableException.class);
+            }
+
+            AtomicInteger trials = new AtomicInteger();
+            List<Future<?>> tried = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                tried.add(callers.submit(() -> guard.call(() -> {
+                    trials.incrementAndGet();
+                    hang(trialsEnd);
+                    return "responded";
+                })));
+            }
+            await().until(() ->
+                    trials.get() + tried.stream().filter(Future::isDone).count() == 20);
+            assertThat(trials.get()).isLessThanOrEqualTo(8);
+        } finally {
+            fail.countDown();
+            trialsEnd.countDown();
         }
     }
 }

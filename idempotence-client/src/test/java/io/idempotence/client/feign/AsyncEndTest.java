@@ -30,7 +30,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -236,16 +235,16 @@ class AsyncEndTest extends FeignTestBase {
 
     @Test
     void deadlineEndsTheAttempts() {
-        IntStream.range(0, 100).forEach(i -> server.respond(Reply.status(503)));
+        server.respond(Reply.status(503));
         IdempotenceClientConfig config = fast().maxAttempts(100)
-                .waitBound(Duration.ofMillis(300))
-                .maxWait(Duration.ofMillis(300))
+                .waitBound(Duration.ofSeconds(20))
+                .maxWait(Duration.ofSeconds(20))
                 .jitter(0)
-                .deadline(Duration.ofSeconds(1))
+                .deadline(Duration.ofSeconds(10))
                 .build();
         assertThat(failure(async.orders(config, b -> b).create("x")))
                 .isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(server.requests()).hasSizeLessThan(5);
+        assertThat(server.requests()).hasSize(1);
     }
 
     @Test

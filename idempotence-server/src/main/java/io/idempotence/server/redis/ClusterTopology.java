@@ -25,10 +25,12 @@ final class ClusterTopology extends RedisTopology {
 
     private final ClusterConnectionProvider provider;
     private final Map<HostAndPort, SharedServer> nodes = new ConcurrentHashMap<>();
+    private final Runnable renewSlots;
 
     ClusterTopology(ClusterConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait) {
         super(limits, replicaWait);
         this.provider = provider;
+        this.renewSlots = new AtMostOncePerSecond(provider::renewSlotCache, System::nanoTime);
     }
 
     @Override
@@ -75,7 +77,12 @@ final class ClusterTopology extends RedisTopology {
         if (failure instanceof JedisMovedDataException || (broken && attempts > 1)) {
             provider.renewSlotCache();
         }
-        return broken || failure instanceof JedisRedirectionException;
+        // A primary that restarts redirects nobody, although its replica may have its slots by now.
+        boolean isRestarting = RedisErrors.isNoPrimary(failure) || RedisErrors.isClusterDown(failure);
+        if (isRestarting) {
+            renewSlots.run();
+        }
+        return broken || failure instanceof JedisRedirectionException || (isRestarting && attempts == 1);
     }
 
     @Override

@@ -44,6 +44,11 @@ final class RedisErrors {
         return NO_PRIMARY.matcher(code(e)).matches();
     }
 
+    /** Whether the server responds, and believes that nobody has some slots, perhaps because it was away for long. */
+    static boolean isClusterDown(Throwable e) {
+        return code(e).equals("CLUSTERDOWN");
+    }
+
     /** Whether the server responds, but is a replica. */
     static boolean isReplica(Throwable e) {
         return REPLICA.matcher(code(e)).matches();

@@ -22,9 +22,6 @@ import redis.clients.jedis.providers.ConnectionProvider;
  * A new generation begins at most once a second, so that a server in trouble is not flooded with new connections.
  */
 abstract class RedisTopology implements AutoCloseable {
-    private final Map<Connection, Integer> generations = Collections.synchronizedMap(new WeakHashMap<>());
-    private final AtomicInteger generation = new AtomicInteger();
-    private final Runnable newGeneration = new AtMostOncePerSecond(generation::incrementAndGet, System::nanoTime);
     private final Limits limits;
     private final @Nullable ReplicaWait replicaWait;
     private volatile boolean closed;
@@ -75,11 +72,6 @@ abstract class RedisTopology implements AutoCloseable {
     /** Whether a failed call may be repeated at once. If so, the next {@link #ask} may lead elsewhere. */
     abstract boolean mayRepeat(JedisException failure, int attempts, long nanos);
 
-    /** Closes every connection that was used before now when it is borrowed next, unless this was called a moment ago. */
-    final void dropConnections() {
-        newGeneration.run();
-    }
-
     /** All known servers. */
     abstract List<RedisServer> servers();
 
@@ -93,36 +85,47 @@ abstract class RedisTopology implements AutoCloseable {
         closed = true;
     }
 
-    final Connection current(Supplier<Connection> pool) {
-        long begin = System.nanoTime();
-        while (true) {
-            if (closed) {
-                throw new StorageUnavailableException("the storage is closed", null);
-            }
-            Connection connection = pool.get();
-            int firstUsed = generations.computeIfAbsent(connection, opened -> generation.get());
-            if (firstUsed == generation.get()
-                    || System.nanoTime() - begin > limits.maxWait().toNanos()) {
-                return connection;
-            }
-            connection.setBroken();
-            connection.close();
-        }
-    }
-
     /** One server, whose callers share round trips. Those who wait for replicas do not delay the others. */
     final class SharedServer {
+        private final Supplier<Connection> pool;
+        private final Map<Connection, Integer> generations = Collections.synchronizedMap(new WeakHashMap<>());
+        private final AtomicInteger generation = new AtomicInteger();
+        private final Runnable newGeneration = new AtMostOncePerSecond(generation::incrementAndGet, System::nanoTime);
         private final RedisServer plain;
         private final RedisServer replicated;
 
         SharedServer(Supplier<Connection> pool) {
-            this.plain = combiner(pool, null);
-            this.replicated = replicaWait == null ? plain : combiner(pool, replicaWait);
+            this.pool = pool;
+            this.plain = combiner(null);
+            this.replicated = replicaWait == null ? plain : combiner(replicaWait);
         }
 
-        private RedisServer combiner(Supplier<Connection> pool, @Nullable ReplicaWait wait) {
-            CallPipeline pipeline = new CallPipeline(limits.maxReply(), wait, RedisTopology.this::dropConnections);
-            return new FlatCombiner(() -> current(pool), pipeline, limits.connections(), limits.maxWait());
+        private RedisServer combiner(@Nullable ReplicaWait wait) {
+            CallPipeline pipeline = new CallPipeline(limits.maxReply(), wait, this::dropConnections);
+            return new FlatCombiner(this::connection, pipeline, limits.connections(), limits.maxWait());
+        }
+
+        /** Closes every connection that was used before now when it is borrowed next, unless this was called a moment ago. */
+        void dropConnections() {
+            newGeneration.run();
+        }
+
+        /** Borrows a connection of the current generation, if the pool has one in time. */
+        Connection connection() {
+            long begin = System.nanoTime();
+            while (true) {
+                if (closed) {
+                    throw new StorageUnavailableException("the storage is closed", null);
+                }
+                Connection connection = pool.get();
+                int firstUsed = generations.computeIfAbsent(connection, opened -> generation.get());
+                if (firstUsed == generation.get()
+                        || System.nanoTime() - begin > limits.maxWait().toNanos()) {
+                    return connection;
+                }
+                connection.setBroken();
+                connection.close();
+            }
         }
 
         RedisServer server(boolean waitsForReplicas) {
@@ -132,13 +135,11 @@ abstract class RedisTopology implements AutoCloseable {
 
     /** A single server, or the primary that Sentinels report. */
     static final class Primary extends RedisTopology {
-        private final ConnectionProvider provider;
         private final Runnable onClose;
         private final SharedServer server;
 
         Primary(ConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait, Runnable onClose) {
             super(limits, replicaWait);
-            this.provider = provider;
             this.onClose = onClose;
             this.server = new SharedServer(provider::getConnection);
         }
@@ -163,7 +164,7 @@ abstract class RedisTopology implements AutoCloseable {
         @Override
         List<RedisServer> servers() {
             return List.of(calls -> {
-                try (Connection connection = current(provider::getConnection)) {
+                try (Connection connection = server.connection()) {
                     return RedisServer.ask(connection, calls);
                 }
             });

@@ -54,7 +54,11 @@ if own and state == 'D' and op == 'C' then
   return save() or 1
 end
 if own and (state == op or (state == 'C' and op == 'D')) then
-  return 1
+  -- Done before, perhaps over another connection. From Redis 7.2 on, WAIT counts only the replicas that have the last write of its own
+  -- connection, so this one writes, too.
+  local ttl = redis.call('PTTL', key)
+  local same = ttl > 0 and redis.pcall('PEXPIRE', key, ttl)
+  return type(same) == 'table' and same or 1
 end
 local fence = struct.unpack('>I4', record, 3)
 if (state == 'C' or state == 'D') and string.sub(record, 23, 54) == string.sub(value, 23, 54) then

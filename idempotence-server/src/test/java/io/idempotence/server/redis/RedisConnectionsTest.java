@@ -16,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -143,15 +144,18 @@ class RedisConnectionsTest {
         HostAndPort address = new HostAndPort(redis.host(), redis.port());
         RedisTopology.Limits limits = new RedisTopology.Limits(1, Duration.ofSeconds(1), Duration.ofSeconds(1));
         AtomicInteger opened = new AtomicInteger();
+        AtomicReference<RedisTopology.SharedServer> server = new AtomicReference<>();
         try (PooledConnectionProvider provider = new PooledConnectionProvider(address);
-                RedisTopology topology = new RedisTopology.Primary(provider, limits, null, () -> {});
-                Connection connection = topology.current(() -> {
-                    opened.incrementAndGet();
-                    topology.dropConnections();
-                    return new Connection(address);
-                })) {
-            assertThat(connection.ping()).isTrue();
-            assertThat(opened).hasValue(1);
+                RedisTopology topology = new RedisTopology.Primary(provider, limits, null, () -> {})) {
+            server.set(topology.new SharedServer(() -> {
+                opened.incrementAndGet();
+                server.get().dropConnections();
+                return new Connection(address);
+            }));
+            try (Connection connection = server.get().connection()) {
+                assertThat(connection.ping()).isTrue();
+                assertThat(opened).hasValue(1);
+            }
         }
     }
 

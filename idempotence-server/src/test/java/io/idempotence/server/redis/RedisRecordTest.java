@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -61,6 +62,31 @@ class RedisRecordTest extends RedisTestBase {
         jedis.configResetStat();
         storage.complete(claim, new byte[100], Claims.RETENTION);
         assertThat(commandsInScripts()).containsExactlyInAnyOrder("get:calls=1", "set:calls=1");
+    }
+
+    /** From Redis 7.2 on, {@code WAIT} does not wait for what other connections have written. */
+    @Test
+    void endThatIsRepeatedIsAWrite() {
+        for (Function<Claim, WriteResult> end : List.<Function<Claim, WriteResult>>of(
+                claim -> storage.complete(claim, new byte[1], Claims.RETENTION),
+                claim -> storage.completeProvisionally(claim, new byte[1], Claims.RETENTION),
+                claim -> storage.release(claim, Claims.RETENTION),
+                claim -> storage.markUnknown(claim, Claims.RETENTION))) {
+            Claim claim = Claims.claim(storage, Claims.newKey());
+            end.apply(claim);
+            long writes = writes();
+            assertThat(end.apply(claim)).isEqualTo(new WriteResult.Done());
+            assertThat(writes()).isGreaterThan(writes);
+        }
+    }
+
+    private static long writes() {
+        return jedis.info("persistence")
+                .lines()
+                .filter(line -> line.startsWith("rdb_changes_since_last_save:"))
+                .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(':') + 1)))
+                .findFirst()
+                .orElseThrow();
     }
 
     private static List<String> commandsInScripts() {

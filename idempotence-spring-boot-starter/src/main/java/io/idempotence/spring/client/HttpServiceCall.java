@@ -1,15 +1,21 @@
 package io.idempotence.spring.client;
 
+import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+
 import io.idempotence.Idempotent;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
 import java.lang.reflect.Method;
+import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.jspecify.annotations.Nullable;
@@ -35,10 +41,28 @@ final class HttpServiceCall {
     private final @Nullable String group;
     private final @Nullable CallScope scope = CallScope.current();
     private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
+    private final AtomicReference<@Nullable Request> first = new AtomicReference<>();
     private volatile @Nullable RestCall last;
     private volatile boolean running;
     private volatile boolean marked;
     private volatile boolean givenUp;
+
+    /** The first request of a call, and the history of its ID. */
+    private record Request(HttpRequest request, byte[] body, ScopeHistory history) {
+        boolean isRepeatedBy(HttpRequest other, byte[] otherBody) {
+            return isMarked(request)
+                    ? isMarked(other)
+                    : !isMarked(other)
+                            && request.getMethod().equals(other.getMethod())
+                            && request.getURI().equals(other.getURI())
+                            && Objects.equals(id(request), id(other))
+                            && Arrays.equals(body, otherBody);
+        }
+
+        private static @Nullable String id(HttpRequest request) {
+            return request.getHeaders().getFirst(IDEMPOTENCY_KEY);
+        }
+    }
 
     private HttpServiceCall(String method, @Nullable Boolean annotated, @Nullable String group) {
         this.method = method;
@@ -136,6 +160,23 @@ final class HttpServiceCall {
         if (call != null) {
             call.logical().giveUp();
         }
+    }
+
+    /**
+     * The history of a request's ID. The method makes one request. If a layer inside of the client's proxy repeats it, the repetitions have
+     * the history, and so the ID, of the first one.
+     */
+    ScopeHistory history(HttpRequest request, byte[] body) {
+        Request own = new Request(request, body, ScopeHistory.ofOneCall());
+        if (first.compareAndSet(null, own)) {
+            return own.history();
+        }
+        Request known = Objects.requireNonNull(first.get());
+        return known.isRepeatedBy(request, body) ? known.history() : own.history();
+    }
+
+    private static boolean isMarked(HttpRequest request) {
+        return request.getAttributes().get(ATTRIBUTE) != null;
     }
 
     /** Records that a request of the call runs. */

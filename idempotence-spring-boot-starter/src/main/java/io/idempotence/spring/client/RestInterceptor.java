@@ -88,7 +88,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         }
         RestCall call = new RestCall(
                 operation,
-                identity(operation, request, service),
+                identity(operation, request, body, service),
                 request,
                 body,
                 RequestChain.of(this, request, execution),
@@ -114,10 +114,11 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
 
     /** @param service the call that the request belongs to, perhaps of another thread; null if there is none */
     private static CallIdentity identity(
-            ClientOperation operation, HttpRequest request, @Nullable HttpServiceCall service) {
+            ClientOperation operation, HttpRequest request, byte[] body, @Nullable HttpServiceCall service) {
         CallScope scope = service == null ? CallScope.current() : service.scope();
         InboundRequest inbound = service == null ? InboundRequest.current().orElse(null) : service.inbound();
-        return new CallIdentity(operation, () -> RestCall.name(request), scope, inbound, ScopeHistory.ofOneCall());
+        ScopeHistory alone = service == null ? ScopeHistory.ofOneCall() : service.history(request, body);
+        return new CallIdentity(operation, () -> RestCall.name(request), scope, inbound, alone);
     }
 
     private boolean isAskedFor(HttpRequest request, ClientOperation operation) {

@@ -7,8 +7,8 @@ import jakarta.servlet.http.HttpSession;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.security.Principal;
-import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -23,12 +23,11 @@ import java.util.regex.Pattern;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
-import org.springframework.web.util.WebUtils;
 
 /**
  * The one-time tokens of HTML forms. A token carries an idempotence ID, the time until which it is valid, and a signature (HMAC-SHA-256).
- * The secret is in the session in which the form was rendered, and the signature covers the user's name: nobody else can use a token, and
- * it ends with the session.
+ * The secret is in the session in which the form was rendered. It is derived from the session's first ID, which only the browser has. The
+ * signature covers the user's name, too: nobody else can use a token, and it ends with the session.
  *
  * <p>Pages get tokens from the request attribute {@value #TOKEN}, or the whole hidden field from {@value #FIELD}. Every evaluation of one of
  * the two makes a new token, so that each form of a page has its own. Thread-safe.
@@ -48,7 +47,6 @@ public final class FormTokens {
     private static final Pattern FORM =
             Pattern.compile("([A-Za-z0-9-]{1,64})\\.([0-9a-z]{1,13})\\.([A-Za-z0-9_-]{43})");
 
-    private final SecureRandom random = new SecureRandom();
     private final IdempotenceIdGenerator generator = IdempotenceIdGenerator.uuid();
     private final Duration lifetime;
     private final Clock clock;
@@ -109,17 +107,21 @@ public final class FormTokens {
                             + " controller",
                     e);
         }
-        // Two tabs may render the first forms of a session at once.
-        synchronized (WebUtils.getSessionMutex(session)) {
-            String known = (String) session.getAttribute(SECRET);
-            if (known != null) {
-                return known;
-            }
-            byte[] secret = new byte[32];
-            random.nextBytes(secret);
-            String made = Base64.getEncoder().encodeToString(secret);
-            session.setAttribute(SECRET, made);
-            return made;
+        String known = (String) session.getAttribute(SECRET);
+        if (known != null) {
+            return known;
+        }
+        // Two requests that set it at the same time set the same text: Spring Session keeps only one of them.
+        String made = Base64.getEncoder().encodeToString(sha256(SECRET + ":" + session.getId()));
+        session.setAttribute(SECRET, made);
+        return made;
+    }
+
+    private static byte[] sha256(String text) {
+        try {
+            return MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every JDK has SHA-256", e);
         }
     }
 

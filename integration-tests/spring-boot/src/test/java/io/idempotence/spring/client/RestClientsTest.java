@@ -14,14 +14,18 @@ import io.idempotence.client.RequestRefused;
 import io.idempotence.http.Refusal;
 import io.idempotence.internal.Causes;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.junit.jupiter.api.BeforeAll;
@@ -51,6 +55,7 @@ import org.springframework.web.client.RestTemplate;
 import org.springframework.web.client.support.RestClientAdapter;
 import org.springframework.web.service.annotation.DeleteExchange;
 import org.springframework.web.service.annotation.PostExchange;
+import org.springframework.web.service.invoker.HttpExchangeAdapter;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** {@code RestClient}, HTTP service clients and {@code RestTemplate} of an application that has the starter. */
@@ -359,6 +364,49 @@ class RestClientsTest extends OrdersConsumer {
         assertThat(events())
                 .singleElement()
                 .satisfies(event -> assertThat(event.method()).isEqualTo("create"));
+    }
+
+    /** A client whose adapter does something else once its call has failed, as a layer inside of its proxy may. */
+    private static OrdersExchange orAfterAFailure(UnaryOperator<Callable<Object>> other) {
+        HttpExchangeAdapter adapter = RestClientAdapter.create(client(jdk()));
+        Object layer = Proxy.newProxyInstance(
+                adapter.getClass().getClassLoader(),
+                new Class<?>[] {HttpExchangeAdapter.class},
+                (proxy, method, args) -> {
+                    try {
+                        return method.invoke(adapter, args);
+                    } catch (InvocationTargetException e) {
+                        return other.apply(() -> method.invoke(adapter, args)).call();
+                    }
+                });
+        OrdersExchange client = HttpServiceProxyFactory.builderFor((HttpExchangeAdapter) layer)
+                .build()
+                .createClient(OrdersExchange.class);
+        return (OrdersExchange) application
+                .getAutowireCapableBeanFactory()
+                .applyBeanPostProcessorsAfterInitialization(client, "orAfterAFailure");
+    }
+
+    @Test
+    void callThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
+        proxy.loseResponses(3);
+        assertThat(orAfterAFailure(repetition -> repetition).create("tea")).isEqualTo("order 1: tea");
+        assertOneId(4);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @Test
+    void anotherCallInALayerInsideOfTheProxyHasItsOwnId() {
+        proxy.loseResponses(3);
+        RestClient client = client(jdk());
+        assertThat(orAfterAFailure(repetition -> () -> client.post()
+                                .uri("/orders")
+                                .body("coffee")
+                                .retrieve()
+                                .body(String.class))
+                        .create("tea"))
+                .isEqualTo("order 2: coffee");
+        assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(2);
     }
 
     @Test

@@ -2,16 +2,24 @@ package io.idempotence.spring.form;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import jakarta.servlet.http.HttpServletRequest;
 import java.security.Principal;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.mock.web.MockHttpSession;
+import org.springframework.session.MapSession;
+import org.springframework.session.MapSessionRepository;
+import org.springframework.session.web.http.SessionRepositoryFilter;
 
 class FormTokensTest {
     private static final Instant NOON = Instant.parse("2026-11-22T12:00:00Z");
@@ -34,7 +42,10 @@ class FormTokensTest {
     }
 
     private String issued(String user) {
-        MockHttpServletRequest page = request(user);
+        return issuedOn(request(user));
+    }
+
+    private String issuedOn(HttpServletRequest page) {
         tokens.offer(page);
         return String.valueOf(page.getAttribute(FormTokens.TOKEN));
     }
@@ -108,5 +119,48 @@ class FormTokensTest {
                 .isInstanceOf(FormTokens.Check.Accepted.class);
         assertThat(tokensAt(NOON.plusSeconds(3_601)).check(request("anna"), token))
                 .isInstanceOf(FormTokens.Check.Expired.class);
+    }
+
+    /** Spring Session gives each request a copy of the session. Of two that set an attribute at the same time, one is lost. */
+    @Test
+    void tokensOfTwoFirstPagesOfASessionAreBothAccepted() throws Exception {
+        SessionRepositoryFilter<MapSession> sessions =
+                new SessionRepositoryFilter<>(new MapSessionRepository(new ConcurrentHashMap<>()));
+        MockHttpServletResponse created = new MockHttpServletResponse();
+        sessions.doFilter(
+                new MockHttpServletRequest(),
+                created,
+                (request, response) -> ((HttpServletRequest) request).getSession());
+        MockHttpServletRequest one = new MockHttpServletRequest();
+        MockHttpServletRequest other = new MockHttpServletRequest();
+        MockHttpServletRequest submitted = new MockHttpServletRequest();
+        for (MockHttpServletRequest request : List.of(one, other, submitted)) {
+            request.setCookies(created.getCookies());
+        }
+        List<String> issued = new ArrayList<>();
+
+        sessions.doFilter(one, new MockHttpServletResponse(), (page, response) -> {
+            issued.add(issuedOn((HttpServletRequest) page));
+            sessions.doFilter(
+                    other,
+                    new MockHttpServletResponse(),
+                    (otherPage, otherResponse) -> issued.add(issuedOn((HttpServletRequest) otherPage)));
+        });
+
+        sessions.doFilter(
+                submitted,
+                new MockHttpServletResponse(),
+                (form, response) -> assertThat(issued)
+                        .hasSize(2)
+                        .allSatisfy(token -> assertThat(tokens.check((HttpServletRequest) form, token))
+                                .isInstanceOf(FormTokens.Check.Accepted.class)));
+    }
+
+    @Test
+    void aTokenIsAcceptedAfterTheIdOfItsSessionHasChanged() {
+        String token = issued("anna");
+        session.changeSessionId();
+
+        assertThat(tokens.check(request("anna"), token)).isInstanceOf(FormTokens.Check.Accepted.class);
     }
 }
