@@ -35,7 +35,7 @@ final class DeleteCommand extends ChangingCommand {
             err().println(e.getMessage());
         }
         if (seen.isEmpty() && !corrupt) {
-            return notFound(output);
+            return notFound(admin, output);
         }
         boolean uncertain = seen.filter(IdempotenceAdmin::isUncertain).isPresent();
         // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
@@ -60,7 +60,7 @@ final class DeleteCommand extends ChangingCommand {
             return OperatorTool.NOT_DONE;
         }
         if (!admin.delete(key)) {
-            return notFound(output);
+            return notFound(admin, output);
         }
         if (output.isJson()) {
             output.object(Map.of("deleted", true));
@@ -77,11 +77,11 @@ final class DeleteCommand extends ChangingCommand {
                         .isPresent();
     }
 
-    private int notFound(Output output) {
+    private int notFound(IdempotenceAdmin admin, Output output) {
         if (output.isJson()) {
             output.object(Map.of("deleted", false));
         }
-        err().println("no record: " + record().hint());
+        err().println("no record: " + record().hint(admin));
         return OperatorTool.NOT_DONE;
     }
 }

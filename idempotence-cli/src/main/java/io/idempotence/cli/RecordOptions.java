@@ -3,6 +3,7 @@ package io.idempotence.cli;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageKey;
 import java.util.EnumMap;
 import java.util.Map;
@@ -122,6 +123,27 @@ final class RecordOptions {
                 ? gone
                         + "; requests of authenticated callers need --principal (or --scope), executions perhaps --operation"
                 : gone + ", or it is another caller's or --operation's";
+    }
+
+    /** What to check if there is no such record to change, or which kind of record the ID has instead. */
+    String hint(IdempotenceAdmin admin) {
+        if (key != null || kind != null) {
+            return hint();
+        }
+        for (Map.Entry<Kind, StorageKey> other : keys(admin).entrySet()) {
+            if (exists(admin, other.getValue())) {
+                return "the ID has one of another kind; add --kind " + other.getKey();
+            }
+        }
+        return hint();
+    }
+
+    private static boolean exists(IdempotenceAdmin admin, StorageKey record) {
+        try {
+            return admin.find(record).isPresent();
+        } catch (CorruptRecordException e) {
+            return true;
+        }
     }
 
     void check() {

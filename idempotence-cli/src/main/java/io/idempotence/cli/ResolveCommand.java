@@ -52,13 +52,13 @@ final class ResolveCommand extends ChangingCommand {
         StorageKey key = record().key(admin);
         Optional<IdempotenceRecord> seen = admin.find(key);
         if (seen.isEmpty()) {
-            err().println("no record: " + record().hint());
-            return OperatorTool.NOT_DONE;
+            return notDone(output, "no record: " + record().hint(admin));
         }
         if (!IdempotenceAdmin.isUncertain(seen.get())) {
-            err().println("the record is " + seen.get().state().label()
-                    + ": only an abandoned or unknown one can be resolved");
-            return OperatorTool.NOT_DONE;
+            return notDone(
+                    output,
+                    "the record is " + seen.get().state().label()
+                            + ": only an abandoned or unknown one can be resolved");
         }
         String question = applied
                 ? "Did it take effect? It will never run again, and later attempts are refused as result-unavailable."
@@ -85,6 +85,14 @@ final class ResolveCommand extends ChangingCommand {
             output.line(said(applied, already));
         }
         return OperatorTool.OK;
+    }
+
+    private int notDone(Output output, String why) {
+        if (output.isJson()) {
+            output.object(Map.of("resolved", false));
+        }
+        err().println(why);
+        return OperatorTool.NOT_DONE;
     }
 
     /**

@@ -113,9 +113,10 @@ final class StorageOptions {
             url = environment.get(JDBC);
         }
         if (where != null && url != null) {
-            throw new IllegalArgumentException(
-                    "both --redis and --jdbc are given, and the records are in one storage: give one of them");
+            throw new IllegalArgumentException("both --redis (or " + REDIS + ") and --jdbc (or " + JDBC
+                    + ") are given, and the records are in one storage: give one of them");
         }
+        checkOthers(url != null);
         if (url != null) {
             return database(url, environment.get(JDBC_PASSWORD));
         }
@@ -131,6 +132,22 @@ final class StorageOptions {
             builder.sentinel(sentinel);
         }
         return builder.build();
+    }
+
+    /** An option of the other storage would be ignored, and the tool might look into the wrong one. */
+    private void checkOthers(boolean isDatabase) {
+        boolean ofRedis = redisUser != null || sentinel != null;
+        boolean ofDatabase = jdbcUser != null || jdbcTable != null || jdbcAppliedTable != null || inTransaction;
+        if (isDatabase && ofRedis) {
+            throw new IllegalArgumentException(
+                    "--redis-user and --sentinel are for Redis, but the storage is a database (--jdbc or " + JDBC
+                            + ")");
+        }
+        if (!isDatabase && ofDatabase) {
+            throw new IllegalArgumentException(
+                    "--jdbc-user, --jdbc-table, --jdbc-applied-table and --in-transaction are for a database: add --jdbc URL or set "
+                            + JDBC + ", and leave out --redis and " + REDIS);
+        }
     }
 
     private IdempotenceStorage database(String url, @Nullable String password) {

@@ -131,6 +131,7 @@ class OperatorOnDatabaseTest {
         assertThat(text(err)).contains("missing");
         environment.put("IDEMPOTENCE_CLI_JDBC_PASSWORD", "wrong-sesame");
         assertThat(run("stats")).isEqualTo(3);
+        assertThat(text(err)).contains("no connection: user or password refused (28000)");
     }
 
     /** What the transaction of {@code order-7} did is committed, and its record says that nobody knows. */

@@ -35,6 +35,9 @@ class OperatorToolTest {
                 "find a redis://user:open-sesame@host:1",
                 "list --redis redis://user:open^sesame@host:1",
                 "list --redis nowhere",
+                "list --redis host:1 --in-transaction",
+                "list --redis host:1 --jdbc-table mine",
+                "list --jdbc jdbc:mariadb://host/db --sentinel primary",
             })
     void saysWhichOptionIsWrong(String arguments) {
         String[] args = arguments.isEmpty() ? new String[0] : arguments.split(" ");

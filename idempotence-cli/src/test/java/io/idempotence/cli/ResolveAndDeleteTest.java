@@ -19,6 +19,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The commands that change records, resolve and delete, and the questions that they ask first. */
 class ResolveAndDeleteTest {
@@ -132,6 +134,26 @@ class ResolveAndDeleteTest {
                 assertThat(tool.output()).startsWith(applied ? "already completed" : "already released");
             }
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"resolve --applied", "delete"})
+    void namesTheKindOfRecordThatAnIdHas(String command) {
+        IdempotenceId id = newId();
+        tool.claim(admin.executeKey(id), RETENTION);
+        List<String> args = new ArrayList<>(List.of(command.split(" ")));
+        args.addAll(List.of(id.value(), "--yes"));
+
+        assertThat(tool.run(args.toArray(String[]::new))).isEqualTo(1);
+
+        assertThat(tool.errors()).contains("no record: the ID has one of another kind; add --kind execute");
+    }
+
+    @Test
+    void saysInJsonThatNothingIsResolved() throws IOException {
+        assertThat(tool.run("resolve", "never-seen", "--applied", "--yes", "--json"))
+                .isEqualTo(1);
+        assertThat(tool.json().get("resolved").asBoolean()).isFalse();
     }
 
     @Test
