@@ -46,7 +46,7 @@ class SetupTest extends FeignTestBase {
         Orders usual = orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 5)));
         assertThatThrownBy(() -> usual.create("x")).isInstanceOf(feign.FeignException.class);
         assertThat(server.requests()).hasSize(3);
-        assertThat(log.messages()).isEmpty();
+        assertThat(log.messagesOfThisThread()).isEmpty();
 
         Retryer own = new Retryer() {
             @Override
@@ -61,7 +61,7 @@ class SetupTest extends FeignTestBase {
         Feign.Builder builder = IdempotentFeign.install(Feign.builder().retryer(own), fast().build());
         target(builder);
         target(builder);
-        assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("Retryer"));
+        assertThat(log.messagesOfThisThread()).hasSize(1).allMatch(w -> w.contains("Retryer"));
     }
 
     @Test
@@ -73,7 +73,9 @@ class SetupTest extends FeignTestBase {
         orders.list();
         assertThat(server.ids().subList(0, 2)).allMatch(id -> id.matches("\"[0-9a-f-]{36}\""));
         assertThat(Set.copyOf(server.ids())).hasSize(3);
-        assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("IdempotentFeign.install(builder) last"));
+        assertThat(log.messagesOfThisThread())
+                .hasSize(1)
+                .allMatch(w -> w.contains("IdempotentFeign.install(builder) last"));
     }
 
     /** A capability like Resilience4jFeign's, which ignores the factory that it replaces. Public because Feign calls it by reflection. */
@@ -99,7 +101,7 @@ class SetupTest extends FeignTestBase {
         orders.tick();
         assertThat(server.ids().subList(0, 2)).containsExactly("\"job\"", "\"job\"");
         assertThat(server.ids().get(2)).isEqualTo(server.ids().get(3)).isNotEqualTo("\"job\"");
-        assertThat(log.messages()).isEmpty();
+        assertThat(log.messagesOfThisThread()).isEmpty();
     }
 
     @Test
@@ -131,7 +133,7 @@ class SetupTest extends FeignTestBase {
         orders(fast().build(), b -> b.invocationHandlerFactory(copying)).create("x");
         assertThat(server.ids()).hasSize(2);
         assertThat(Set.copyOf(server.ids())).hasSize(1);
-        assertThat(log.messages()).hasSize(1).allMatch(w -> w.contains("copy of the arguments"));
+        assertThat(log.messagesOfThisThread()).hasSize(1).allMatch(w -> w.contains("copy of the arguments"));
     }
 
     /** As the circuit breaker of Spring Cloud does, with a time limit of its own. */
@@ -327,7 +329,7 @@ class SetupTest extends FeignTestBase {
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
             orders.create("x");
         }
-        assertThat(log.messages())
+        assertThat(log.messagesOfThisThread())
                 .filteredOn(line -> line.contains("IdempotenceScope"))
                 .singleElement()
                 .asString()
@@ -345,7 +347,7 @@ class SetupTest extends FeignTestBase {
         orders.tick();
         IdempotenceScope.with(id, () -> orders.create("x"));
         orders.create("x");
-        assertThat(log.messages()).noneMatch(line -> line.contains("IdempotenceScope"));
+        assertThat(log.messagesOfThisThread()).noneMatch(line -> line.contains("IdempotenceScope"));
     }
 
     @Test

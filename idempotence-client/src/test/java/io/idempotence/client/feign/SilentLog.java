@@ -40,6 +40,15 @@ final class SilentLog implements BeforeEachCallback, AfterEachCallback {
         return List.copyOf(log.list);
     }
 
+    /** Those of this thread: an asynchronous call of an earlier test may end now. */
+    List<String> messagesOfThisThread() {
+        String thread = Thread.currentThread().getName();
+        return events().stream()
+                .filter(event -> event.getThreadName().equals(thread))
+                .map(ILoggingEvent::getFormattedMessage)
+                .toList();
+    }
+
     List<String> messages() {
         return events().stream().map(ILoggingEvent::getFormattedMessage).toList();
     }

@@ -191,7 +191,9 @@ class ClientSettingsTest {
                     IdempotenceClientConfig config = context.getBean(IdempotenceClientConfig.class);
                     assertThat(config.retryRegistry()).isEmpty();
                     assertThat(config.generator().generateId().value()).hasSize(36);
-                    assertThat(output.toString().lines().filter(line -> line.contains("WARN")))
+                    assertThat(output.toString()
+                                    .lines()
+                                    .filter(line -> line.contains("WARN") && line.contains("IdempotenceClient")))
                             .hasSize(2)
                             .anyMatch(line -> line.contains("[someRetries, otherRetries]"))
                             .anyMatch(line -> line.contains("[someIds, otherIds]"));
