@@ -92,7 +92,7 @@ final class Database {
         try {
             connection = dataSource.getConnection();
         } catch (SQLException | RuntimeException e) {
-            throw new NotConnectedException("no connection, or no free connection in the pool in time", e);
+            throw new NotConnectedException(JdbcErrors.noConnection(e), e);
         }
         try (BorrowedConnection borrowed = new BorrowedConnection(connection)) {
             return work.on(setUp(borrowed));

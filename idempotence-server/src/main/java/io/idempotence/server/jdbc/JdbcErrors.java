@@ -2,9 +2,13 @@ package io.idempotence.server.jdbc;
 
 import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.net.UnknownHostException;
 import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
 import java.sql.SQLTransientConnectionException;
+import java.util.Objects;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
 
 /** The meaning of a database's errors for the storage, by their SQLSTATE and code. */
 final class JdbcErrors {
@@ -47,12 +51,46 @@ final class JdbcErrors {
         if (e instanceof SQLTransientConnectionException || state.startsWith("08") || state.startsWith("57P")) {
             return "no connection, or no free connection in the pool in time";
         }
+        String refused = refusal(e);
+        if (refused != null) {
+            return refused;
+        }
         if (isMissing(e)) {
             return "a table or a column is missing (" + state + ")";
         }
         return state.matches(SAFE_STATE)
                 ? "SQLSTATE " + state + ", code " + e.getErrorCode()
                 : e.getClass().getSimpleName();
+    }
+
+    /** Why there is no connection. */
+    static String noConnection(Exception e) {
+        return Causes.of(e)
+                .map(cause -> cause instanceof UnknownHostException
+                        ? "its host is unknown"
+                        : cause instanceof SSLException
+                                ? "TLS failed; the JVM must trust the server's certificate"
+                                : cause instanceof SQLException refused ? refusal(refused) : null)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .map(why -> "no connection: " + why)
+                .orElse("no connection, or no free connection in the pool in time");
+    }
+
+    /** Why the database refuses its user; null if it does not. */
+    private static @Nullable String refusal(SQLException e) {
+        String state = e.getSQLState() == null ? "" : e.getSQLState();
+        int code = e.getErrorCode();
+        if (state.startsWith("28") || code == 1045) {
+            return "user or password refused (" + state + ")";
+        }
+        if (state.equals("3D000") || code == 1049) {
+            return "no such database (" + state + ")";
+        }
+        // MySQL has one code for each kind of right; H2: 90096.
+        return state.equals("42501") || code == 1044 || code == 1142 || code == 1143 || code == 1227 || code == 90096
+                ? "the user lacks a right (" + state + ")"
+                : null;
     }
 
     private static boolean isTimeout(SQLException e, String state) {

@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  * not touch the transaction.
  *
  * <p><b>Guarantees.</b> Promise P2 holds as long as the database keeps what it committed. With {@link Builder#inTransaction()} and {@link
- * #markApplied}, the effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a deleted record.
+ * #markApplied}, the effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a record that is deleted
+ * before its mark is set.
  *
  * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} for any failure of the database or the driver. A deadlock
  * or a serialization failure is retried first. {@link Builder#statementTimeout} bounds each statement. The pool bounds the wait for a

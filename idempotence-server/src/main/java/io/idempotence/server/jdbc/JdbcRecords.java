@@ -45,29 +45,35 @@ abstract class JdbcRecords implements IdempotenceStorage {
 
     @Override
     public ClaimResult claim(ClaimRequest asked) {
-        // An owner that disappeared before its business transaction committed has done nothing, so taking over is safe.
-        ClaimRequest request = new ClaimRequest(
-                asked.key(),
-                asked.fingerprint(),
-                asked.owner(),
-                asked.lease(),
-                asked.retention(),
-                asked.takeOver() || (inTransaction && !asked.toGiveBack()));
-        Sql.Parameters parameters = id(request.key())
-                .with("owner", request.owner().toBytes())
-                .with("fingerprint", request.fingerprint().toBytes())
-                .with("lease", Millis.capped(request.lease()))
-                .with("retention", Millis.capped(request.retention()));
+        Sql.Parameters parameters = id(asked.key())
+                .with("owner", asked.owner().toBytes())
+                .with("fingerprint", asked.fingerprint().toBytes())
+                .with("lease", Millis.capped(asked.lease()))
+                .with("retention", Millis.capped(asked.retention()));
         return run("claim", session -> {
             // In transaction the mark decides, too. Except on PostgreSQL, an insert that reads marks would wait
             // for open transactions, so the mark is read first.
             boolean claimed = (!inTransaction || sql().dialect() == Dialect.POSTGRESQL)
                     && session.insert(sql().claim, parameters);
             return claimed
-                    ? new ClaimResult.Claimed(
-                            new Claim(request.key(), request.fingerprint(), request.owner(), 1), false)
-                    : step(session, request.key(), true, (before, now) -> StoredRecord.claim(before, request, now));
+                    ? new ClaimResult.Claimed(new Claim(asked.key(), asked.fingerprint(), asked.owner(), 1), false)
+                    : step(
+                            session,
+                            asked.key(),
+                            true,
+                            (row, before) -> StoredRecord.claim(before, permitted(asked, row), row.now()));
         });
+    }
+
+    /**
+     * A claim with the right to take over what the row has. In transaction, an owner that disappeared before its business transaction
+     * committed has done nothing, so taking over is safe. Nobody can tell that of a claim of the other mode.
+     */
+    private ClaimRequest permitted(ClaimRequest asked, Row row) {
+        boolean mayTakeOver =
+                row.isInTransaction() ? inTransaction && (asked.takeOver() || !asked.toGiveBack()) : asked.takeOver();
+        return new ClaimRequest(
+                asked.key(), asked.fingerprint(), asked.owner(), asked.lease(), asked.retention(), mayTakeOver);
     }
 
     @Override
@@ -98,7 +104,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 claim,
                 sql().renew,
                 of(claim).with("lease", millis),
-                (before, now) -> StoredRecord.renew(before, claim, now + millis));
+                (row, before) -> StoredRecord.renew(before, claim, row.now() + millis));
     }
 
     private WriteResult finish(String action, Claim claim, Phase phase, byte @Nullable [] result, Duration retention) {
@@ -115,7 +121,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                     claim,
                     sql().finish,
                     parameters,
-                    (before, now) -> StoredRecord.finish(before, claim, phase, result, now, now + millis));
+                    (row, before) -> StoredRecord.finish(before, claim, phase, result, row.now(), row.now() + millis));
         } catch (StorageUnavailableException e) {
             if (result == null || JdbcErrors.isNotOfSize(e) || !mayExceedPacket(result)) {
                 throw e;
@@ -177,7 +183,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
     /** A transition of a record. */
     @FunctionalInterface
     private interface Transition<A> {
-        StoredRecord.Step<A> from(@Nullable StoredRecord before, long now);
+        StoredRecord.Step<A> from(Row row, @Nullable StoredRecord before);
     }
 
     /**
@@ -196,7 +202,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                     && before.result() == null) {
                 throw Row.corrupt("it is completed and has no result");
             }
-            StoredRecord.Step<A> step = transition.from(before, row.now());
+            StoredRecord.Step<A> step = transition.from(row, before);
             StoredRecord after = step.after();
             if (after == null || after.equals(before) || store(session, key, row, after)) {
                 return step.reply();
@@ -209,8 +215,12 @@ abstract class JdbcRecords implements IdempotenceStorage {
 
     private boolean store(Session session, StorageKey key, Row row, StoredRecord after) throws SQLException {
         return row.exists()
-                ? session.update(sql().replace, row.replacedBy(after).with("id", key.value())) == 1
-                : session.insert(sql().insert, Row.parameters(after).with("id", key.value()));
+                ? session.update(
+                                sql().replace,
+                                row.replacedBy(after, inTransaction).with("id", key.value()))
+                        == 1
+                : session.insert(
+                        sql().insert, Row.parameters(after, inTransaction).with("id", key.value()));
     }
 
     @Override
@@ -246,7 +256,8 @@ abstract class JdbcRecords implements IdempotenceStorage {
                         session,
                         key,
                         true,
-                        (before, now) -> StoredRecord.resolve(before, fence, resolution, now, now + millis)));
+                        (row, before) ->
+                                StoredRecord.resolve(before, fence, resolution, row.now(), row.now() + millis)));
     }
 
     @Override

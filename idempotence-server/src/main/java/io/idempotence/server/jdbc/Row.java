@@ -17,12 +17,14 @@ import org.jspecify.annotations.Nullable;
  *
  * @param now the time in ms of the database's clock
  * @param state null if there is no row
+ * @param isInTransaction whether it is a claim of a storage in in-transaction mode
  */
 record Row(
         long now,
         @Nullable String state,
         int format,
         boolean takenOver,
+        boolean isInTransaction,
         long fence,
         byte[] owner,
         byte[] fingerprint,
@@ -35,6 +37,10 @@ record Row(
     private record Mark(long fence, byte[] fingerprint, long expiresAt) {}
 
     private static final byte[] NONE = {};
+    /** Flags of the column {@code taken_over}. */
+    private static final int TAKEN_OVER = 1;
+
+    static final int IN_TRANSACTION = 2;
 
     /** Reads the first row of a reply that always has one. */
     static Row only(ResultSet rows) throws SQLException {
@@ -46,11 +52,13 @@ record Row(
 
     static Row read(ResultSet rows) throws SQLException {
         byte[] applied = rows.getBytes("applied_fingerprint");
+        int flags = rows.getInt("taken_over");
         return new Row(
                 rows.getLong("clock"),
                 rows.getString("state"),
                 rows.getInt("format"),
-                rows.getInt("taken_over") == 1,
+                (flags & TAKEN_OVER) != 0,
+                (flags & IN_TRANSACTION) != 0,
                 rows.getLong("fence"),
                 orNone(rows.getBytes("owner")),
                 orNone(rows.getBytes("fingerprint")),
@@ -67,8 +75,8 @@ record Row(
     }
 
     /** The parameters that store a record as a row, on the condition that the row has not changed. */
-    Sql.Parameters replacedBy(StoredRecord record) {
-        return parameters(record)
+    Sql.Parameters replacedBy(StoredRecord record, boolean inTransaction) {
+        return parameters(record, inTransaction)
                 .with("oldFormat", format)
                 .with("oldState", state)
                 .with("oldFence", fence)
@@ -78,10 +86,12 @@ record Row(
                 .with("oldExpiresAt", expiresAt);
     }
 
-    static Sql.Parameters parameters(StoredRecord record) {
+    /** @param inTransaction whether the storage is in in-transaction mode */
+    static Sql.Parameters parameters(StoredRecord record, boolean inTransaction) {
+        boolean isMarked = inTransaction && record.phase() == Phase.CLAIMED;
         return new Sql.Parameters()
                 .with("state", letter(record.phase()))
-                .with("takenOver", record.takenOver() ? 1 : 0)
+                .with("takenOver", (record.takenOver() ? TAKEN_OVER : 0) | (isMarked ? IN_TRANSACTION : 0))
                 .with("fence", record.fence())
                 .with("owner", record.owner().toBytes())
                 .with("fingerprint", record.fingerprint().toBytes())

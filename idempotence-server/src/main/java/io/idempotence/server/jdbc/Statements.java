@@ -56,7 +56,7 @@ final class Statements {
         claim = sql("""
                 INSERT INTO {t} (id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at)
                 """ + (inTransaction ? """
-                SELECT :id, 1, 'P', 0, 1, :owner, :fingerprint, {now} + :lease, {now} + :retention
+                SELECT :id, 1, 'P', 2, 1, :owner, :fingerprint, {now} + :lease, {now} + :retention
                 WHERE NOT EXISTS (SELECT 1 FROM {a} WHERE id = :id AND expires_at > {now})
                 """ : """
                 VALUES (:id, 1, 'P', 0, 1, :owner, :fingerprint, {now} + :lease, {now} + :retention)

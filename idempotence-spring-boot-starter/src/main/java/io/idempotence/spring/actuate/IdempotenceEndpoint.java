@@ -129,11 +129,12 @@ final class IdempotenceEndpoint {
     @ReadOperation
     @Nullable
     Map<String, Object> show(@Selector String what) {
-        return answered(() -> switch (what) {
+        Map<String, Object> shown = answered(() -> switch (what) {
             case "stats" -> stats();
             case "operations" -> Map.of("operations", operations.get());
-            default -> records().find(what).map(IdempotenceAdmin::fields).orElse(null);
+            default -> records().find(what).map(IdempotenceAdmin::fields).orElse(Map.of());
         });
+        return shown.isEmpty() ? null : shown;
     }
 
     private Map<String, Object> stats() {
@@ -217,12 +218,19 @@ final class IdempotenceEndpoint {
                 : null;
     }
 
-    /** Bad input is a 400, and a storage that does not respond a 503. */
-    private static <T> T answered(Supplier<T> work) {
+    /** Bad input is a 400, and a storage that does not respond a 503. A damaged record is described. */
+    private static Map<String, Object> answered(Supplier<Map<String, Object>> work) {
         try {
             return work.get();
         } catch (IllegalArgumentException e) {
             throw new InvalidEndpointRequestException(e.getMessage(), e.getMessage());
+        } catch (CorruptRecordException e) {
+            return Map.of(
+                    "state",
+                    "unreadable",
+                    "message",
+                    e.getMessage()
+                            + "; its ID is refused until the record is repaired, deleted, or its retention is over");
         } catch (StorageUnavailableException e) {
             throw new StorageDownException(e);
         }

@@ -3,6 +3,7 @@ package io.idempotence.spring.actuate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotentCall;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
@@ -63,7 +64,11 @@ final class RecordsView {
     /** A record, and the use of the ID that it belongs to: {@code request}, {@code execute} or {@code saved}. */
     record Found(String kind, IdempotenceRecord record) {}
 
-    /** Finds the records of an ID. Each use of the same ID has a record of its own. */
+    /**
+     * Finds the records of an ID that can be read. Each use of the same ID has a record of its own.
+     *
+     * @throws CorruptRecordException if there are some, and none of them can be read
+     */
     List<Found> find(String id, Owner owner) {
         IdempotenceId checked = new IdempotenceId(id);
         Map<String, StorageKey> keys = new LinkedHashMap<>();
@@ -80,7 +85,17 @@ final class RecordsView {
             keys.put("saved", admin.savedKey(checked));
         }
         List<Found> found = new ArrayList<>();
-        keys.forEach((kind, key) -> admin.find(key).ifPresent(record -> found.add(new Found(kind, record))));
+        CorruptRecordException corrupt = null;
+        for (Map.Entry<String, StorageKey> use : keys.entrySet()) {
+            try {
+                admin.find(use.getValue()).ifPresent(record -> found.add(new Found(use.getKey(), record)));
+            } catch (CorruptRecordException e) {
+                corrupt = e;
+            }
+        }
+        if (found.isEmpty() && corrupt != null) {
+            throw corrupt;
+        }
         return found;
     }
 

@@ -26,6 +26,9 @@ interface AppliedMarks {
      */
     boolean mark(IdempotentExecution execution, @Nullable TransactionExecution transaction, @Nullable Object around);
 
+    /** Whether a mark can still be set when all callbacks before the commit have ended: a transaction of JTA may have no connection then. */
+    boolean mayWaitFor(@Nullable TransactionExecution transaction);
+
     /** Notes that the transaction of the mark was committed. */
     void committed(IdempotentExecution execution);
 
@@ -47,6 +50,11 @@ interface AppliedMarks {
         @Override
         public boolean mark(
                 IdempotentExecution execution, @Nullable TransactionExecution transaction, @Nullable Object around) {
+            return false;
+        }
+
+        @Override
+        public boolean mayWaitFor(@Nullable TransactionExecution transaction) {
             return false;
         }
 

@@ -140,6 +140,13 @@ final class JdbcAppliedMarks implements AppliedMarks {
     }
 
     @Override
+    public boolean mayWaitFor(@Nullable TransactionExecution transaction) {
+        return transaction instanceof DefaultTransactionStatus status
+                && status.hasTransaction()
+                && status.getTransaction() instanceof JdbcTransactionObjectSupport;
+    }
+
+    @Override
     public void committed(IdempotentExecution execution) {
         marked.add(execution);
     }

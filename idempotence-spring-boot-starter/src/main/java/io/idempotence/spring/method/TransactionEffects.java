@@ -139,9 +139,8 @@ final class TransactionEffects {
         public void beforeCommit(TransactionExecution transaction) {
             // A transaction that is marked for rollback is not committed, even if a commit is requested.
             boolean isEffect = counts(transaction) && !transaction.isRollbackOnly();
-            if (isEffect && SilentTransactions.isSilent(transaction) && marks.isOn()) {
-                IdempotentExecution.current()
-                        .forEach(execution -> marks.mark(execution, transaction, marks.connection()));
+            if (isEffect && marks.isOn()) {
+                mark(transaction);
             }
             if (isEffect && declaresEffects.get()) {
                 if (isInExecution()) {
@@ -149,6 +148,15 @@ final class TransactionEffects {
                 } else {
                     unattributed.begin(transaction);
                 }
+            }
+        }
+
+        private void mark(TransactionExecution transaction) {
+            if (SilentTransactions.isSilent(transaction)) {
+                IdempotentExecution.current()
+                        .forEach(execution -> marks.mark(execution, transaction, marks.connection()));
+            } else if (TransactionSynchronizationManager.isSynchronizationActive()) {
+                markings().filter(marking -> marking.transaction == transaction).forEach(Marking::beforeCommitItself);
             }
         }
 
@@ -216,11 +224,27 @@ final class TransactionEffects {
         @Override
         public void beforeCommit(boolean readOnly) {
             if (!readOnly) {
-                isCommitting = true;
                 TransactionSynchronizationManager.registerSynchronization(new End());
-                executions.addAll(IdempotentExecution.current());
-                executions.forEach(this::mark);
+                if (!marks.mayWaitFor(transaction)) {
+                    markAll();
+                }
             }
+        }
+
+        /**
+         * Called after all callbacks before the commit. One of them may commit a transaction of its own for the same execution, which would
+         * wait for this mark.
+         */
+        void beforeCommitItself() {
+            if (marks.mayWaitFor(transaction)) {
+                markAll();
+            }
+        }
+
+        private void markAll() {
+            isCommitting = true;
+            executions.addAll(IdempotentExecution.current());
+            executions.forEach(this::mark);
         }
 
         @Override
@@ -240,6 +264,7 @@ final class TransactionEffects {
             @Override
             public void afterCommit() {
                 isCommitting = false;
+                marked.forEach(marks::committed);
             }
         }
     }

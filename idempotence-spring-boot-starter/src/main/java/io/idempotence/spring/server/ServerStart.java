@@ -35,6 +35,7 @@ final class ServerStart implements SmartLifecycle {
     private static final Logger LOG = LoggerFactory.getLogger(ServerStart.class);
     private static final Duration LONGEST = Duration.ofSeconds(3);
     private static final Duration PROBE_LIVES = Duration.ofSeconds(10);
+    private static final Pattern DENIED_BY_DATABASE = Pattern.compile("lacks a right|user or password refused");
     private static final Pattern DENIED = Pattern.compile("lacks the right|\\b(NOPERM|NOAUTH|WRONGPASS)\\b");
 
     private final DefaultSingletonBeanRegistry beans;
@@ -144,6 +145,13 @@ final class ServerStart implements SmartLifecycle {
                         "The database cannot keep the records of the idempotence framework: " + message + ".",
                         "Create the tables with the schema file of your database (io/idempotence/server/jdbc/ in"
                                 + " idempotence-server), or set idempotence.server.jdbc.create-if-missing to true.",
+                        fault);
+            }
+            if (isDatabase && DENIED_BY_DATABASE.matcher(message).find()) {
+                throw ServerSetUpException.of(
+                        "The database user may not keep the records of the idempotence framework: " + message + ".",
+                        "Check the user and password of the DataSource, and grant the user SELECT, INSERT, UPDATE and DELETE on"
+                                + " the tables, and CREATE if idempotence.server.jdbc.create-if-missing is true.",
                         fault);
             }
             if (!isDatabase && DENIED.matcher(message).find()) {

@@ -18,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.h2.jdbcx.JdbcDataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -28,6 +29,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -54,6 +56,13 @@ class EndpointTest {
         }
 
         @Bean
+        JdbcDataSource database() {
+            JdbcDataSource database = new JdbcDataSource();
+            database.setURL("jdbc:h2:mem:endpoint;DB_CLOSE_DELAY=-1");
+            return database;
+        }
+
+        @Bean
         SecurityFilterChain open(HttpSecurity security) throws Exception {
             return security.csrf(csrf -> csrf.disable())
                     .authorizeHttpRequests(requests -> requests.anyRequest().permitAll())
@@ -72,7 +81,8 @@ class EndpointTest {
         return new SpringApplicationBuilder(Application.class)
                 .properties(
                         "server.port=0",
-                        "idempotence.server.storage=memory",
+                        "idempotence.server.storage=jdbc",
+                        "idempotence.server.jdbc.create-if-missing=true",
                         "server.address=localhost",
                         "spring.main.banner-mode=off",
                         "management.endpoints.web.exposure.include=idempotence")
@@ -102,6 +112,21 @@ class EndpointTest {
         assertThat(JsonPath.<List<String>>read(found, "$.records[*].state"))
                 .containsExactly("completed", "in-progress");
         assertThat(found).doesNotContain("done");
+    }
+
+    @Test
+    void aDamagedRecordIsReportedAndHidesNoOther() throws Exception {
+        idempotence().execute(new IdempotenceId("order-1"), () -> "done");
+        String key = JsonPath.<List<String>>read(get("?id=order-1").body(), "$.records[*].key")
+                .get(0);
+        new JdbcTemplate(application.getBean(JdbcDataSource.class)).update("update idempotence_record set format = 9");
+        idempotence().saveIfAbsent("order-1");
+
+        assertThat(JsonPath.<List<String>>read(get("?id=order-1").body(), "$.records[*].kind"))
+                .containsExactly("saved");
+        assertThat(get("/" + key).body()).contains("\"state\":\"unreadable\"", "its format is 9");
+        assertThat(send("POST", "/" + key, "{\"as\":\"applied\"}").body()).contains("its format is 9");
+        assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":true");
     }
 
     @Test

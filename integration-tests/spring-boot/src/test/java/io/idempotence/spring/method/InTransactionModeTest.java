@@ -257,6 +257,25 @@ class InTransactionModeTest {
     }
 
     @Test
+    void aTransactionAfterTheCommitNeedsNoMarkOfItsOwn() {
+        Bookings bookings = server.bean(Bookings.class);
+        BEFORE_COMMIT.set(() ->
+                TransactionSynchronizationManager.registerSynchronization(new FirstAfterCommit(bookings::bookAgain)));
+        assertThat(server.post("/book", id).body()).isEqualTo("booked");
+        assertThat(effects()).isEqualTo(2);
+        assertThat(marks()).isEqualTo(1);
+    }
+
+    @Test
+    void aTransactionJustBeforeTheCommitDoesNotWaitForTheMarkOfTheOneAroundIt() {
+        Bookings bookings = server.bean(Bookings.class);
+        BEFORE_COMMIT.set(() -> server.context().publishEvent(new LastWork(bookings::bookAgain)));
+        assertThat(server.post("/book", id).body()).isEqualTo("booked");
+        assertThat(effects()).isEqualTo(2);
+        assertThat(marks()).isEqualTo(1);
+    }
+
+    @Test
     void aBeanMethodMarksItsExecutionToo() {
         assertThat(server.bean(Bookings.class).once(id)).isEqualTo("once");
         assertThat(server.bean(Bookings.class).once(id)).isEqualTo("once");

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
 import javax.sql.DataSource;
@@ -19,8 +20,10 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import org.springframework.jdbc.core.JdbcTemplate;
 
 /** Wrong settings and beans of the provider half. The start fails with Spring Boot's description and action. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -162,6 +165,23 @@ class ServerBadInputTest {
                 .contains("set idempotence.server.jdbc.create-if-missing to true");
     }
 
+    @ParameterizedTest
+    @CsvSource({"READER, the user lacks a right (90096)", "STRANGER, user or password refused (28000)"})
+    void aDatabaseUserWithoutTheRightsFailsTheStart(String user, String reason, CapturedOutput output) {
+        JdbcDataSource admin = OfUser.of("sa");
+        JdbcIdempotenceStorage.builder(admin).createIfMissing().build().close();
+        JdbcTemplate sql = new JdbcTemplate(admin);
+        sql.execute("create user if not exists READER password 'sesame'");
+        sql.execute("grant select on idempotence_record, idempotence_applied to READER");
+
+        failsToStart(OfUser.class, "--idempotence.server.storage=jdbc", "--database-user=" + user);
+
+        assertThat(output)
+                .contains("The database user may not keep the records")
+                .contains(reason)
+                .contains("grant the user SELECT, INSERT, UPDATE and DELETE");
+    }
+
     @Test
     void aNamedBeanMustExist(CapturedOutput output) {
         failsToStart(TwoRedis.class, "--idempotence.server.storage-bean=three");
@@ -253,6 +273,24 @@ class ServerBadInputTest {
         @Bean
         IdempotencePolicy brief() {
             return IdempotencePolicy.defaults();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration(IdempotenceServerAutoConfiguration.class)
+    static class OfUser extends WebServer {
+        static JdbcDataSource of(String user) {
+            JdbcDataSource database = new JdbcDataSource();
+            // Only an administrator may keep it open.
+            database.setURL("jdbc:h2:mem:rights" + (user.equals("sa") ? ";DB_CLOSE_DELAY=-1" : ""));
+            database.setUser(user);
+            database.setPassword(user.equals("sa") ? "" : "sesame");
+            return database;
+        }
+
+        @Bean
+        DataSource database(Environment environment) {
+            return of(environment.getRequiredProperty("database-user"));
         }
     }
 
