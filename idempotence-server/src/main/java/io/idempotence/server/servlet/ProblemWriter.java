@@ -85,10 +85,15 @@ final class ProblemWriter {
         }
         String json = "{\"type\":\"" + base + code + "\",\"title\":" + quoted(title) + ",\"status\":" + status
                 + (detail == null ? "" : ",\"detail\":" + quoted(detail)) + extensions + "}";
-        byte[] body = json.getBytes(StandardCharsets.UTF_8);
         response.setStatus(status);
         response.setContentType("application/problem+json");
         response.setHeader("Cache-Control", "no-store");
+        if (Wrappers.overrideOnlyWriter(response)) {
+            response.setCharacterEncoding("UTF-8");
+            response.getWriter().write(json);
+            return;
+        }
+        byte[] body = json.getBytes(StandardCharsets.UTF_8);
         if (setsLength) {
             response.setContentLength(body.length);
         }

@@ -4,8 +4,11 @@ import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
 
 /** The writer of stored responses (promise P4). */
 final class ReplayWriter {
@@ -76,13 +79,38 @@ final class ReplayWriter {
     private static void write(StoredResponse stored, HttpServletResponse response) throws IOException {
         boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
         if (mayHaveBody && stored.body().hasRemaining()) {
-            response.setContentLength(stored.body().remaining());
+            if (textFor(response, stored) == null) {
+                response.setContentLength(stored.body().remaining());
+            }
             writeBody(stored, response);
         }
     }
 
+    /** Returns how to write the body with the writer; null if no filter in front can see a difference to the stream. */
+    private static StoredResponse.@Nullable Text textFor(HttpServletResponse response, StoredResponse stored) {
+        return Wrappers.overrideWriter(response) ? stored.text() : null;
+    }
+
     private static void writeBody(StoredResponse stored, HttpServletResponse response) throws IOException {
         ByteBuffer body = stored.body();
+        StoredResponse.Text text = textFor(response, stored);
+        if (text != null) {
+            writeText(body, text, response);
+            return;
+        }
         response.getOutputStream().write(body.array(), body.arrayOffset() + body.position(), body.remaining());
+    }
+
+    /** Writes the body with the writer. Its length is left open, because a filter in front may change the text. */
+    private static void writeText(ByteBuffer body, StoredResponse.Text text, HttpServletResponse response)
+            throws IOException {
+        if (!text.encoding().equalsIgnoreCase(response.getCharacterEncoding())) {
+            response.setCharacterEncoding(text.encoding());
+        }
+        PrintWriter writer = response.getWriter();
+        writer.append(Charset.forName(text.encoding()).decode(body));
+        if (text.flushed()) {
+            writer.flush();
+        }
     }
 }

@@ -130,6 +130,11 @@ final class ResponseBuffer implements HandlerOutput {
         return writer == null ? body.bytes() : body.encoded(target().getCharacterEncoding());
     }
 
+    /** How the handler wrote the body with the writer; null if it did not use the writer. */
+    StoredResponse.@Nullable Text text() {
+        return writer == null ? null : new StoredResponse.Text(target().getCharacterEncoding(), flushed);
+    }
+
     /** The headers to store, as the handler left them. */
     List<StoredResponse.Header> keptHeaders() {
         return headers.kept(target());

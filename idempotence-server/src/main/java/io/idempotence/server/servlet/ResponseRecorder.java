@@ -28,9 +28,8 @@ final class ResponseRecorder {
             List<StoredResponse.Header> kept = new ArrayList<>(keptHeaders(buffer));
             kept.removeIf(header -> header.name().equals("Location"));
             kept.add(new StoredResponse.Header("Location", location));
-            return new StoredResponse(
-                            form, redirect.status(), kept, buffer.sessionIds().removedFrom(buffer.body()))
-                    .toBytes();
+            ByteBuffer body = buffer.sessionIds().removedFrom(buffer.body());
+            return new StoredResponse(form, buffer.text(), redirect.status(), kept, body).toBytes();
         }
         return written(buffer, status);
     }
@@ -54,12 +53,8 @@ final class ResponseRecorder {
                             + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
             return StoredResponse.unavailable();
         }
-        return new StoredResponse(
-                        StoredResponse.Form.WRITTEN,
-                        status,
-                        kept,
-                        written.sessionIds().removedFrom(body))
-                .toBytes();
+        ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
+        return new StoredResponse(StoredResponse.Form.WRITTEN, written.text(), status, kept, withoutIds).toBytes();
     }
 
     /** Whether the handler, or a filter behind this one, has encoded session IDs, so that they cannot be removed. */

@@ -4,22 +4,25 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A response in its stored form: compact, without JSON and without Java serialization.
  *
- * <p>Layout: kind (1 byte), form (1), status (2), number of headers (1), each header as name code (1; 0: length and name follow) and value
- * (length in 2 bytes, UTF-8); the body is the rest.
+ * <p>Layout: kind (1 byte), form (1), status (2), number of headers (1), the encoding if the form has the bit for text (length in 1 byte,
+ * name), each header as name code (1; 0: length and name follow) and value (length in 2 bytes, UTF-8); the body is the rest.
  *
  * @param form how the handler gave it
+ * @param text how the handler wrote the body with the writer; null if it used the stream
  * @param headers the kept headers in order
  * @param body the body, from the position to the limit of a buffer with an array, which must not be changed; for {@link Form#ERROR} the
  *     message as UTF-8
  */
-record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer body) {
+record StoredResponse(Form form, @Nullable Text text, int status, List<Header> headers, ByteBuffer body) {
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
     private static final byte KIND = 1;
 
@@ -38,6 +41,12 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
 
     /** Kind, form, status and number of headers. */
     private static final int FIXED = 5;
+
+    /** The bit of the form byte for a body that was written with the writer. */
+    private static final int TEXT = 0x10;
+
+    /** The bit of the form byte for a writer that the handler flushed. */
+    private static final int FLUSHED = 0x20;
 
     private static final int MAX_HEADERS = 255;
     private static final int MAX_NAME = 255;
@@ -72,9 +81,21 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
 
     record Header(String name, String value) {}
 
-    /** A response whose body is a whole array. */
+    /**
+     * A body that the handler wrote with the writer.
+     *
+     * @param encoding the name of the encoding in which it is stored
+     * @param flushed whether the handler flushed or closed the writer. A writer of a filter in front may act only then
+     */
+    record Text(String encoding, boolean flushed) {
+        private byte[] name() {
+            return encoding.getBytes(StandardCharsets.US_ASCII);
+        }
+    }
+
+    /** A response whose body is a whole array, and was not written with the writer. */
     StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
-        this(form, status, headers, ByteBuffer.wrap(body));
+        this(form, null, status, headers, ByteBuffer.wrap(body));
     }
 
     StoredResponse {
@@ -100,7 +121,7 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
         if (headers.size() > MAX_HEADERS) {
             return unavailable();
         }
-        int length = FIXED + body.remaining();
+        int length = FIXED + (text == null ? 0 : Byte.BYTES + text.name().length) + body.remaining();
         List<EncodedHeader> encoded = new ArrayList<>(headers.size());
         for (Header header : headers) {
             EncodedHeader one = EncodedHeader.of(header);
@@ -112,11 +133,21 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
         }
         ByteBuffer out = ByteBuffer.allocate(length)
                 .put(KIND)
-                .put((byte) form.code)
+                .put((byte) (form.code | textBits()))
                 .putShort((short) status)
                 .put((byte) encoded.size());
+        if (text != null) {
+            out.put((byte) text.name().length).put(text.name());
+        }
         encoded.forEach(header -> header.putInto(out));
         return out.put(body()).array();
+    }
+
+    private int textBits() {
+        if (text == null) {
+            return 0;
+        }
+        return text.flushed() ? TEXT | FLUSHED : TEXT;
     }
 
     /** @param name empty if a code stands for it */
@@ -160,9 +191,11 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
         }
         try {
             ByteBuffer in = ByteBuffer.wrap(bytes, 1, bytes.length - 1);
-            Form form = Form.ofCode(in.get());
+            int bits = in.get();
+            Form form = Form.ofCode(bits & ~(TEXT | FLUSHED));
             int status = in.getShort();
             int count = Byte.toUnsignedInt(in.get());
+            Text text = (bits & TEXT) == 0 ? null : new Text(encoding(in), (bits & FLUSHED) != 0);
             List<Header> headers = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
                 int code = in.get();
@@ -175,9 +208,19 @@ record StoredResponse(Form form, int status, List<Header> headers, ByteBuffer bo
             if (status < 100 || status > 999) {
                 throw new CorruptRecordException("a stored response has status " + status);
             }
-            return new StoredResponse(form, status, headers, in);
+            return new StoredResponse(form, text, status, headers, in);
         } catch (BufferUnderflowException e) {
             throw new CorruptRecordException("a stored response is truncated: " + bytes.length + " bytes");
+        }
+    }
+
+    private static String encoding(ByteBuffer in) {
+        String name = text(in, Byte.toUnsignedInt(in.get()));
+        try {
+            Charset.forName(name);
+            return name;
+        } catch (IllegalArgumentException e) {
+            throw new CorruptRecordException("a stored response is in an unknown encoding");
         }
     }
 

@@ -5,6 +5,7 @@ import jakarta.servlet.ServletRequestWrapper;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.ServletResponseWrapper;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** Functions that find the container's own requests and responses inside the wrappers of filters. */
@@ -46,23 +47,40 @@ final class Wrappers {
 
     /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do. */
     static boolean isSureToBeDelivered(ServletResponse response) {
-        ServletResponse current = response;
-        while (current instanceof ServletResponseWrapper wrapper) {
-            if (writesBodiesItself(wrapper.getClass()) && !isWellBehaved(wrapper.getClass())) {
-                return false;
-            }
-            current = wrapper.getResponse();
-        }
-        return true;
+        return !any(response, wrapper -> writesBodiesItself(wrapper) && !isWellBehaved(wrapper));
     }
 
     /** Whether a wrapper overrides how bodies are written. One that overrides neither method cannot hold a body back. */
     private static boolean writesBodiesItself(Class<?> wrapper) {
+        return overrides(wrapper, "getOutputStream") || overrides(wrapper, "getWriter");
+    }
+
+    /** Whether a filter in front sees text that is written with the writer. */
+    static boolean overrideWriter(ServletResponse response) {
+        return any(response, wrapper -> overrides(wrapper, "getWriter"));
+    }
+
+    /** Whether a filter in front sees only what is written with the writer, and misses what is written to the stream. */
+    static boolean overrideOnlyWriter(ServletResponse response) {
+        return any(response, wrapper -> overrides(wrapper, "getWriter") && !overrides(wrapper, "getOutputStream"));
+    }
+
+    private static boolean any(ServletResponse response, Predicate<Class<?>> test) {
+        ServletResponse current = response;
+        while (current instanceof ServletResponseWrapper wrapper) {
+            if (test.test(wrapper.getClass())) {
+                return true;
+            }
+            current = wrapper.getResponse();
+        }
+        return false;
+    }
+
+    private static boolean overrides(Class<?> wrapper, String method) {
         try {
-            return wrapper.getMethod("getOutputStream").getDeclaringClass() != ServletResponseWrapper.class
-                    || wrapper.getMethod("getWriter").getDeclaringClass() != ServletResponseWrapper.class;
+            return wrapper.getMethod(method).getDeclaringClass() != ServletResponseWrapper.class;
         } catch (NoSuchMethodException e) {
-            throw new IllegalStateException("every ServletResponse has both methods", e);
+            throw new IllegalStateException("every ServletResponse has the method " + method, e);
         }
     }
 

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.servlet.StoredResponse.Form;
 import io.idempotence.server.servlet.StoredResponse.Header;
+import io.idempotence.server.servlet.StoredResponse.Text;
 import io.idempotence.server.storage.CorruptRecordException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Collections;
@@ -90,6 +92,20 @@ class StoredResponseTest {
             byte[] damaged = response.toBytes();
             damaged[2] = (byte) (status >> 8);
             damaged[3] = (byte) status;
+            assertThatThrownBy(() -> StoredResponse.fromBytes(damaged)).isInstanceOf(CorruptRecordException.class);
+        }
+    }
+
+    @Test
+    void textIsReadAsItWasStored() {
+        for (boolean flushed : new boolean[] {false, true}) {
+            StoredResponse text = new StoredResponse(
+                    Form.REDIRECT, new Text("UTF-8", flushed), 303, List.of(), ByteBuffer.wrap(new byte[] {1, 2}));
+            assertThat(StoredResponse.fromBytes(text.toBytes()))
+                    .usingRecursiveComparison()
+                    .isEqualTo(text);
+            byte[] damaged = text.toBytes();
+            damaged[6] = 'X';
             assertThatThrownBy(() -> StoredResponse.fromBytes(damaged)).isInstanceOf(CorruptRecordException.class);
         }
     }
