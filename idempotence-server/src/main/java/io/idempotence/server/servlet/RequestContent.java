@@ -7,6 +7,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
 import java.io.IOException;
 import java.util.Collection;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The content of a request, read before its ID is claimed. It holds memory of the filter's budget until it is closed. */
@@ -90,16 +91,16 @@ final class RequestContent implements AutoCloseable {
         }
         ServletInputStream in = request.getInputStream();
         boolean isChunked = request.getHeader("Transfer-Encoding") != null;
-        // Over HTTP/2 a body needs neither header.
-        // A form without a body has no parameters to compare, so it may count as one with a body.
-        boolean wasSent = declared > 0 || (isForm && declared < 0) || (isChunked && (in.isFinished() || isForm));
+        boolean wasSent = declared > 0 || (isChunked && in.isFinished());
         byte[] body = RequestBody.read(in, declared, cap, memory);
         if (body.length > cap) {
             throw RequestNotTakenException.tooLarge();
         }
-        if (body.length == 0 && wasSent) {
+        // Over HTTP/2 a body needs neither header.
+        // A form without a body has no parameters to compare, so it may count as one with a body.
+        if (body.length == 0 && (wasSent || (isForm && declared < 0))) {
             parts.throwRefusal();
-            return new RequestContent(ofConsumed(request, isForm), null, null, null, memory, ofParameters);
+            return new RequestContent(ofConsumed(request, isForm, wasSent), null, null, null, memory, ofParameters);
         }
         if (isForm && rules != null) {
             // The handler may read the parameters.
@@ -122,13 +123,26 @@ final class RequestContent implements AutoCloseable {
         return part.getSubmittedFileName() == null ? 3 * part.getSize() : part.getSize();
     }
 
-    private static Fingerprint ofConsumed(HttpServletRequest request, boolean isForm) {
-        if (isForm) {
+    /** @param wasSent whether the body certainly had bytes */
+    private static Fingerprint ofConsumed(HttpServletRequest request, boolean isForm, boolean wasSent) {
+        if (isForm && (!wasSent || hasMoreParametersThanQuery(request))) {
             return RequestFingerprint.ofParameters(request);
         }
         throw new IllegalStateException(
                 "a filter in front of the idempotence filter has read the request body, so that it cannot be"
                         + " compared; put the idempotence filter before it, or let it pass on a request that can be read again");
+    }
+
+    /** Whether somebody has parsed a form. If a filter in front has read it as a stream, only the parameters of the query are left. */
+    private static boolean hasMoreParametersThanQuery(HttpServletRequest request) {
+        int parameters = request.getParameterMap().values().stream()
+                .mapToInt(values -> values.length)
+                .sum();
+        String query = request.getQueryString();
+        long ofQuery = query == null
+                ? 0
+                : Stream.of(query.split("&")).filter(pair -> !pair.isEmpty()).count();
+        return parameters > ofQuery;
     }
 
     Fingerprint fingerprint() {

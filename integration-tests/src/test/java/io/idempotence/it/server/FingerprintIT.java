@@ -17,6 +17,7 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.MultipartConfigElement;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -249,6 +250,45 @@ class FingerprintIT extends FilterTestBase {
                 "POST " + path
                         + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: text/plain\r\nIdempotency-Key: "
                         + id + "\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
+    }
+
+    @Test
+    @DisplayName("P5: a form that a filter in front has read as a stream is refused, for it cannot be compared")
+    void aFormThatWasReadAsAStreamInFrontIsRefused() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
+            inFront(context, (request, response, chain) -> {
+                if (((HttpServletRequest) request).getRequestURI().equals("/read")) {
+                    request.getInputStream().readAllBytes();
+                }
+                chain.doFilter(request, response);
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+        String form = "application/x-www-form-urlencoded";
+        assertThat(post(server.uri("/read"), id, "a=1", "Content-Type", form).statusCode())
+                .isEqualTo(500);
+        assertThat(post(server.uri("/read?b=1&c"), id, "a=1", "Content-Type", form)
+                        .statusCode())
+                .isEqualTo(500);
+        assertThat(sendForm(server, "/read", "Transfer-Encoding: chunked\r\n\r\n3\r\na=1\r\n0\r\n\r\n"))
+                .startsWith("HTTP/1.1 500");
+        assertThat(runs).hasValue(0);
+        List<String> empty =
+                List.of("Content-Length: 0\r\n\r\n", "\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+        for (String headers : empty) {
+            assertThat(sendForm(server, "/p" + empty.indexOf(headers) + "?b=1", headers))
+                    .as("nothing was sent, and nobody has read it")
+                    .startsWith("HTTP/1.1 200");
+        }
+        assertThat(runs).hasValue(3);
+    }
+
+    private static String sendForm(ServletServer server, String path, String rest) {
+        return Http.raw(
+                server.port(),
+                "POST " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: \"" + path
+                        + "\"\r\nContent-Type: application/x-www-form-urlencoded\r\n" + rest);
     }
 
     @Test
