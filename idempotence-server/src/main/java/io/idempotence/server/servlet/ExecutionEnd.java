@@ -14,6 +14,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -157,10 +158,10 @@ final class ExecutionEnd {
                 finish();
                 return true;
             }
-            FormRules.MalformedFormException malformed = malformedForm(thrown);
-            if (malformed != null && !dispatches.asyncStarted() && !response.isCommitted()) {
-                // The container would send the same status if it parsed the form.
-                response.sendError(malformed.status());
+            OptionalInt malformed = refusalOfParameters(thrown);
+            if (malformed.isPresent() && !hasEnded() && !dispatches.asyncStarted() && !response.isCommitted()) {
+                // The container would send the same status.
+                response.sendError(malformed.getAsInt());
                 finish();
                 return true;
             }
@@ -173,12 +174,15 @@ final class ExecutionEnd {
         }
     }
 
-    private static FormRules.@Nullable MalformedFormException malformedForm(Throwable thrown) {
-        return Causes.of(thrown)
-                .filter(FormRules.MalformedFormException.class::isInstance)
-                .map(FormRules.MalformedFormException.class::cast)
-                .findFirst()
-                .orElse(null);
+    /** Returns the status with which the container refuses malformed parameters, if that is why the handler failed. */
+    private OptionalInt refusalOfParameters(Throwable thrown) {
+        FormRules rules = FormRules.of(dispatches.container());
+        return rules == null
+                ? OptionalInt.empty()
+                : Causes.of(thrown)
+                        .mapToInt(rules::refusalOf)
+                        .filter(status -> status > 0)
+                        .findFirst();
     }
 
     private boolean mayStillRun() {

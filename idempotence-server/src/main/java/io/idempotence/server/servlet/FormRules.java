@@ -100,6 +100,28 @@ enum FormRules {
         return name.startsWith("io.undertow.") ? UNDERTOW : null;
     }
 
+    /** Returns the status that the container sends if this exception ends a handler that reads malformed parameters; 0 for any other. */
+    int refusalOf(Throwable thrown) {
+        if (thrown instanceof MalformedFormException malformed) {
+            return malformed.status();
+        }
+        boolean isMalformed = this == TOMCAT_11
+                ? isBadRequest(thrown, "org.apache.tomcat.util.http.InvalidParameterException", "getErrorCode")
+                : isJetty() && isBadRequest(thrown, "org.eclipse.jetty.http.BadMessageException", "getCode");
+        return isMalformed ? HttpServletResponse.SC_BAD_REQUEST : 0;
+    }
+
+    /** Whether this is an exception of a container, and has the status 400. Both classes are also used with other statuses. */
+    private static boolean isBadRequest(Throwable thrown, String type, String getter) {
+        try {
+            return thrown.getClass().getName().equals(type)
+                    && thrown.getClass().getMethod(getter).invoke(thrown) instanceof Integer status
+                    && status == HttpServletResponse.SC_BAD_REQUEST;
+        } catch (ReflectiveOperationException e) {
+            return false;
+        }
+    }
+
     boolean isJetty() {
         return this == JETTY_12_1 || this == JETTY_12_0;
     }

@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.FailureRule;
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
@@ -38,6 +39,32 @@ class OutcomePolicyIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(status);
         assertSameResponse(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    /** Tomcat 10.1 and Undertow omit what they cannot decode. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    @DisplayName("T10, T5: a query that the container refuses with a 400 is a business failure")
+    void aMalformedQueryIsABusinessFailure(boolean wraps) {
+        assumeThat(container == Container.JETTY || ServletServer.isServlet61()).isTrue();
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
+                .build();
+        ServletServer server = serve((request, response) -> {
+            try {
+                respond(response, 200, request.getParameter("x"));
+            } catch (RuntimeException e) {
+                if (wraps) {
+                    throw new ServletException(e);
+                }
+                throw e;
+            }
+        });
+        String sent = "POST /p?x=%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\nIdempotency-Key: "
+                + id + "\r\n\r\n";
+        assertThat(Http.raw(server.port(), sent)).startsWith("HTTP/1.1 400").doesNotContain("Idempotent-Replayed");
+        assertThat(Http.raw(server.port(), sent)).startsWith("HTTP/1.1 400").contains("Idempotent-Replayed: true");
         assertThat(runs).hasValue(1);
     }
 
