@@ -91,7 +91,8 @@ final class RequestContent implements AutoCloseable {
         }
         ServletInputStream in = request.getInputStream();
         boolean isChunked = request.getHeader("Transfer-Encoding") != null;
-        boolean wasSent = declared > 0 || (isChunked && in.isFinished());
+        // A body that a filter in front serves again may be finished because it is empty.
+        boolean wasSent = declared > 0 || (isChunked && in.isFinished() && !Wrappers.serveBody(request));
         byte[] body = RequestBody.read(in, declared, cap, memory);
         if (body.length > cap) {
             throw RequestNotTakenException.tooLarge();

@@ -76,11 +76,24 @@ final class Wrappers {
         return false;
     }
 
+    /** Whether a filter in front serves the body itself, perhaps because it has read it. */
+    static boolean serveBody(ServletRequest request) {
+        ServletRequest current = request;
+        while (current instanceof ServletRequestWrapper wrapper) {
+            if (overrides(wrapper.getClass(), "getInputStream")) {
+                return true;
+            }
+            current = wrapper.getRequest();
+        }
+        return false;
+    }
+
     private static boolean overrides(Class<?> wrapper, String method) {
         try {
-            return wrapper.getMethod(method).getDeclaringClass() != ServletResponseWrapper.class;
+            Class<?> declaring = wrapper.getMethod(method).getDeclaringClass();
+            return declaring != ServletRequestWrapper.class && declaring != ServletResponseWrapper.class;
         } catch (NoSuchMethodException e) {
-            throw new IllegalStateException("every ServletResponse has the method " + method, e);
+            throw new IllegalStateException("no wrapper lacks the method " + method, e);
         }
     }
 

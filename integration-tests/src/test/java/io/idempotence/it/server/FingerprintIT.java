@@ -17,7 +17,11 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.MultipartConfigElement;
+import jakarta.servlet.ReadListener;
+import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -289,6 +293,60 @@ class FingerprintIT extends FilterTestBase {
                 server.port(),
                 "POST " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: \"" + path
                         + "\"\r\nContent-Type: application/x-www-form-urlencoded\r\n" + rest);
+    }
+
+    @Test
+    @DisplayName("an empty body in chunks is compared as empty behind a filter that passes on a request to read again")
+    void anEmptyBodyThatCanBeReadAgainIsComparedAsEmpty() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
+            inFront(
+                    context,
+                    (request, response, chain) ->
+                            chain.doFilter(new ReadableAgain((HttpServletRequest) request), response));
+            IdempotenceFilter.install(context, idempotence);
+        });
+        assertThat(chunked(server, "/p", "0\r\n\r\n")).startsWith("HTTP/1.1 200");
+        assertThat(chunked(server, "/p", "0\r\n\r\n"))
+                .startsWith("HTTP/1.1 200")
+                .contains("Idempotent-Replayed: true");
+        assertThat(chunked(server, "/p", "5\r\n12345\r\n0\r\n\r\n")).startsWith("HTTP/1.1 422");
+        assertThat(runs).hasValue(1);
+    }
+
+    /** A request whose body was read, and can be read again. */
+    private static final class ReadableAgain extends HttpServletRequestWrapper {
+        private final ByteArrayInputStream body;
+
+        ReadableAgain(HttpServletRequest request) throws IOException {
+            super(request);
+            this.body = new ByteArrayInputStream(request.getInputStream().readAllBytes());
+        }
+
+        @Override
+        public ServletInputStream getInputStream() {
+            return new ServletInputStream() {
+                @Override
+                public boolean isFinished() {
+                    return body.available() == 0;
+                }
+
+                @Override
+                public boolean isReady() {
+                    return true;
+                }
+
+                @Override
+                public void setReadListener(ReadListener listener) {
+                    throw new IllegalStateException("not in these tests");
+                }
+
+                @Override
+                public int read() {
+                    return body.read();
+                }
+            };
+        }
     }
 
     @Test
