@@ -112,7 +112,9 @@ final class ExecutionEnd {
 
     private Verdict byPolicy(@Nullable DeferredResponse deferred) {
         int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
-        Verdict byPolicy = execution.byStatus(status);
+        // What another service has not done for now is no business failure, whatever the status.
+        boolean isRelayedRefusal = status >= 400 && buffer.relaysRefusal();
+        Verdict byPolicy = execution.byStatus(isRelayedRefusal ? HttpServletResponse.SC_SERVICE_UNAVAILABLE : status);
         // The container responded in place of the handler, whose work may still run.
         return gaveUp && byPolicy == Verdict.RELEASE ? Verdict.UNKNOWN : byPolicy;
     }

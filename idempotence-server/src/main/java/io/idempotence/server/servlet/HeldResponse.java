@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.http.Refusal;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.ServletResponseWrapper;
@@ -190,6 +191,14 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
                 || IdempotenceHeaders.IDEMPOTENCY_REFUSAL.equalsIgnoreCase(name);
     }
 
+    /** Notes a refusal that the handler relays. Its header does not leave, because it would look like a refusal of this filter. */
+    private void noteRefusal(@Nullable String name, @Nullable String code) {
+        if (IdempotenceHeaders.IDEMPOTENCY_REFUSAL.equalsIgnoreCase(name) && !isCommitted()) {
+            buffer.relaysRefusal(code != null
+                    && Refusal.ofCode(code).filter(Refusal::retryable).isPresent());
+        }
+    }
+
     private void changing(@Nullable String name) {
         buffer.changing(name, container());
     }
@@ -206,6 +215,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void setHeader(String name, @Nullable String value) {
+        noteRefusal(name, value);
         if (!fixed(name)) {
             changing(name);
             super.setHeader(name, value);
@@ -215,6 +225,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void addHeader(String name, @Nullable String value) {
+        noteRefusal(name, value);
         if (!fixed(name)) {
             changing(name);
             super.addHeader(name, value);

@@ -54,6 +54,7 @@ final class ResponseBuffer implements HandlerOutput {
     private boolean encodingIsOfOthers;
     private boolean clientGone;
     private long declaredLength = -1;
+    private boolean relaysRefusal;
     private @Nullable DeferredResponse deferred;
 
     /**
@@ -355,6 +356,7 @@ final class ResponseBuffer implements HandlerOutput {
         container.reset();
         headers.changing();
         declaredLength = -1;
+        relaysRefusal = false;
         stream = null;
         writer = null;
     }
@@ -406,5 +408,15 @@ final class ResponseBuffer implements HandlerOutput {
 
     void declareLength(long length) {
         declaredLength = length;
+    }
+
+    /** Notes whether the handler has set the retryable refusal of another service. */
+    void relaysRefusal(boolean relays) {
+        relaysRefusal = relays;
+    }
+
+    /** Whether the response is the retryable refusal of another service, which the handler relays. */
+    boolean relaysRefusal() {
+        return relaysRefusal;
     }
 }

@@ -42,6 +42,57 @@ class OutcomePolicyIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"in-progress", "storage-unavailable", "overloaded"})
+    @DisplayName("T12, T8: the retryable refusal of another service, which a handler relays, is no business failure")
+    void aRelayedRefusalReleasesTheId(String code) {
+        ServletServer server = serve((request, response) -> {
+            if (runs.get() == 1) {
+                response.setHeader("Idempotency-Refusal", code);
+                respond(response, 409, "still running there");
+            } else {
+                respond(response, 200, "paid there");
+            }
+        });
+        assertThat(call(server).statusCode()).isEqualTo(409);
+        HttpResponse<byte[]> second = call(server);
+        assertThat(text(second)).isEqualTo("paid there");
+        assertThat(replayed(second)).isFalse();
+        assertThat(replayed(call(server))).isTrue();
+        assertThat(runs).hasValue(2);
+    }
+
+    @Test
+    void aRelayedRefusalIsKeptWhereSystemFailuresAre() {
+        policy = IdempotencePolicy.builder()
+                .failureRule(FailureRule.STORE_EVERYTHING)
+                .build();
+        ServletServer server = serve((request, response) -> {
+            response.addHeader("Idempotency-Refusal", "in-progress");
+            response.sendError(409);
+        });
+        call(server);
+        assertThat(replayed(call(server))).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"outcome-unknown", "unheard-of", "in-progress, then reset", "in-progress, then removed"})
+    void anyOtherRefusalIsABusinessFailure(String refusal) {
+        ServletServer server = serve((request, response) -> {
+            String[] steps = refusal.split(", then ");
+            response.setHeader("Idempotency-Refusal", steps[0]);
+            if (steps[steps.length - 1].equals("reset")) {
+                response.reset();
+            } else if (steps.length > 1) {
+                response.setHeader("Idempotency-Refusal", null);
+            }
+            respond(response, 409, "no");
+        });
+        call(server);
+        assertThat(replayed(call(server))).isTrue();
+    }
+
     /** Tomcat 10.1 and Undertow omit what they cannot decode. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
