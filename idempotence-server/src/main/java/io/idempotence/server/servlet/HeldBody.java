@@ -112,30 +112,55 @@ final class HeldBody {
         return encoding != null ? encoding : content.encoding();
     }
 
-    /** Returns the parameters of the query, then those of the form. A container cannot parse a form whose body was read. */
-    Map<String, String[]> parameters(HttpServletRequest request, Map<String, String[]> ofQuery, FormRules rules) {
+    /**
+     * Returns the parameters of the query, then those of the form. A container cannot parse a form whose body was read.
+     *
+     * @param container has the parameters of the query, or of the query and the parts
+     */
+    Map<String, String[]> parameters(HttpServletRequest container, FormRules rules) {
+        Map<String, String[]> ofQuery = container.getParameterMap();
         if (parts != null) {
-            return parts.parameters(ofQuery, request.getQueryString() != null, rules);
+            return parts.parameters(ofQuery, container.getQueryString() != null, rules);
         }
-        if (form == null) {
-            if (stream == null && reader == null) {
-                int before = ofQuery.values().stream()
-                        .mapToInt(values -> values.length)
-                        .sum();
-                form = Collections.unmodifiableMap(
-                        rules.parse(content.body(), MediaTypes.of(request), encoding(), before, limits));
-                formIsParsed = true;
-            } else {
-                form = Map.of();
-            }
-        }
+        Map<String, String[]> ofForm = form(container, rules);
         if (ofQuery.isEmpty()) {
-            return form;
+            return ofForm;
         }
         // A forward adds parameters of its own to those of the query.
         Map<String, String[]> all = new LinkedHashMap<>(ofQuery);
-        form.forEach((name, values) -> all.merge(name, values, FormRules::joined));
+        ofForm.forEach((name, values) -> all.merge(name, values, FormRules::joined));
         return Collections.unmodifiableMap(all);
+    }
+
+    /** Returns the values of one of the {@link #parameters}; null if there are none. */
+    String @Nullable [] values(String name, HttpServletRequest container, FormRules rules) {
+        if (parts != null) {
+            return parameters(container, rules).get(name);
+        }
+        String[] ofForm = form(container, rules).get(name);
+        String[] ofQuery = container.getParameterValues(name);
+        if (ofForm == null || ofQuery == null) {
+            return ofForm == null ? ofQuery : ofForm;
+        }
+        return FormRules.joined(ofQuery, ofForm);
+    }
+
+    private Map<String, String[]> form(HttpServletRequest container, FormRules rules) {
+        if (form == null) {
+            form = parsed(container, container.getParameterMap(), rules);
+        }
+        return form;
+    }
+
+    private Map<String, String[]> parsed(HttpServletRequest request, Map<String, String[]> ofQuery, FormRules rules) {
+        if (stream != null || reader != null) {
+            return Map.of();
+        }
+        int before = ofQuery.values().stream().mapToInt(values -> values.length).sum();
+        Map<String, String[]> parameters =
+                rules.parse(content.body(), MediaTypes.of(request), encoding(), before, limits);
+        formIsParsed = true;
+        return Collections.unmodifiableMap(parameters);
     }
 
     /**
@@ -165,7 +190,7 @@ final class HeldBody {
         FormRules rules = FormRules.of(request);
         if (form == null && !isOfContainer() && rules != null && !rules.isJetty() && rules.parses(request)) {
             try {
-                parameters(request, Map.of(), rules);
+                form = parsed(request, Map.of(), rules);
             } catch (IllegalStateException e) {
                 // The form is malformed or too large. The page reports another failure than that of the form.
                 form = Map.of();

@@ -131,47 +131,38 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     @Override
     public @Nullable String getParameter(String name) {
-        if (throughFilterInFront()) {
-            String value = super.getParameter(name);
-            lookForBypass(name, value == null ? Set.of() : Set.of(name));
-            return value;
-        }
-        String[] values = getParameterMap().get(name);
-        return values == null ? null : values[0];
+        String value = parameters().getParameter(name);
+        lookForBypass(name, value == null ? Set.of() : Set.of(name));
+        return value;
     }
 
     @Override
     public String @Nullable [] getParameterValues(String name) {
-        if (throughFilterInFront()) {
-            String[] values = super.getParameterValues(name);
-            lookForBypass(name, values == null ? Set.of() : Set.of(name));
-            return values;
-        }
-        String[] values = getParameterMap().get(name);
-        return values == null ? null : values.clone();
+        String[] values = parameters().getParameterValues(name);
+        lookForBypass(name, values == null ? Set.of() : Set.of(name));
+        return values;
     }
 
     @Override
     public Enumeration<String> getParameterNames() {
-        if (throughFilterInFront()) {
-            List<String> names = Collections.list(super.getParameterNames());
-            lookForBypass(null, names);
-            return Collections.enumeration(names);
-        }
-        return Collections.enumeration(getParameterMap().keySet());
+        List<String> names = Collections.list(parameters().getParameterNames());
+        lookForBypass(null, names);
+        return Collections.enumeration(names);
     }
 
     @Override
     public Map<String, String[]> getParameterMap() {
+        Map<String, String[]> all = parameters().getParameterMap();
+        lookForBypass(null, all.keySet());
+        return all;
+    }
+
+    /** The request that has the parameters, those of the form included. */
+    private HttpServletRequest parameters() {
         FormRules rules = FormRules.of(container());
-        if (throughFilterInFront()) {
-            Map<String, String[]> all = super.getParameterMap();
-            lookForBypass(null, all.keySet());
-            return all;
-        }
-        return rules == null || !body.hasParameters(this, rules)
-                ? super.getParameterMap()
-                : body.parameters(this, super.getParameterMap(), rules);
+        return throughFilterInFront() || rules == null || !body.hasParameters(this, rules)
+                ? container()
+                : new FormRequest(container(), body, rules);
     }
 
     /**
@@ -219,7 +210,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
      * @param found the names that were found
      */
     private void lookForBypass(@Nullable String asked, Collection<String> found) {
-        FormRequest form = below;
+        FormRequest form = throughFilterInFront ? below : null;
         boolean isFound = asked != null && !found.isEmpty();
         if (isFound
                 || form == null
@@ -260,14 +251,19 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
         @Override
         public @Nullable String getParameter(String name) {
-            String[] values = getParameterMap().get(name);
+            String[] values = values(name);
             return values == null ? null : values[0];
         }
 
         @Override
         public String @Nullable [] getParameterValues(String name) {
-            String[] values = getParameterMap().get(name);
+            String[] values = values(name);
             return values == null ? null : values.clone();
+        }
+
+        private String @Nullable [] values(String name) {
+            asked = true;
+            return body.values(name, container(), rules);
         }
 
         @Override
@@ -278,7 +274,11 @@ final class HeldRequest extends HttpServletRequestWrapper {
         @Override
         public Map<String, String[]> getParameterMap() {
             asked = true;
-            return body.parameters(this, super.getParameterMap(), rules);
+            return body.parameters(container(), rules);
+        }
+
+        private HttpServletRequest container() {
+            return (HttpServletRequest) getRequest();
         }
 
         private Set<String> namesOfForm() {

@@ -1,8 +1,10 @@
 package io.idempotence.it.server;
 
+import static io.idempotence.it.container.Http.post;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import com.sun.management.ThreadMXBean;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
@@ -15,6 +17,8 @@ import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.Part;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -27,6 +31,8 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Test;
 
@@ -265,6 +271,26 @@ class ParametersIT extends FilterTestBase {
                 }
             }
         });
+    }
+
+    /** Copies of all parameters for each one that is read take time that grows with the square of their number. */
+    @Test
+    void readingEachParameterOfALargeFormCopiesNoOthers() {
+        int parameters = 2000;
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        Handler handler = (request, response) -> {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < parameters; i++) {
+                assertThat(request.getParameter("a" + i).length() + request.getParameterValues("a" + i).length)
+                        .isEqualTo(2);
+            }
+            respond(response, 200, String.valueOf(threads.getCurrentThreadAllocatedBytes() - before));
+        };
+        ServletServer server = serve(handler, filter -> filter.maxFormParameters(2 * parameters));
+        String form =
+                IntStream.range(0, parameters).mapToObj(i -> "a" + i + "=1").collect(Collectors.joining("&"));
+        HttpResponse<byte[]> response = post(server.uri("/p?q=1"), id, form, "Content-Type", FORM);
+        assertThat(Long.parseLong(text(response))).isLessThan(30_000_000);
     }
 
     @Test
