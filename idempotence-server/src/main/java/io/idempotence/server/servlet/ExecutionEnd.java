@@ -4,7 +4,6 @@ import io.idempotence.internal.Causes;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Verdict;
-import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.RequestDispatcher;
@@ -343,21 +342,24 @@ final class ExecutionEnd {
      * whether that was possible.
      */
     private boolean gave(Optional<Decision> instead, ResponseBuffer own, HttpServletResponse target) {
-        boolean possible = instead.isPresent()
-                && !own.streaming()
-                && (!(instead.get() instanceof Decision.Replay replay) || ReplayWriter.isPossible(replay.result()));
-        if (possible) {
-            own.discard();
-            try {
-                if (instead.get() instanceof Decision.Replay replay) {
-                    ReplayWriter.give(replay.result(), target);
-                } else if (instead.get() instanceof Decision.Refuse refuse) {
-                    filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
-                }
-            } catch (IOException | CorruptRecordException e) {
-                LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
-            }
+        if (instead.isEmpty() || own.streaming()) {
+            return false;
         }
-        return possible;
+        StoredResponse replay =
+                instead.get() instanceof Decision.Replay stored ? StoredResponse.ifReadable(stored.result()) : null;
+        if (replay == null && instead.get() instanceof Decision.Replay) {
+            return false;
+        }
+        own.discard();
+        try {
+            if (replay != null) {
+                ReplayWriter.give(replay, target);
+            } else if (instead.get() instanceof Decision.Refuse refuse) {
+                filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
+            }
+        } catch (IOException e) {
+            LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
+        }
+        return true;
     }
 }

@@ -406,7 +406,7 @@ public final class IdempotenceFilter implements Filter {
     private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
         try (MemoryBudget.Share held = memory.share()) {
             if (held.reserve(2L * result.length)) {
-                ReplayWriter.give(result, response);
+                ReplayWriter.give(StoredResponse.fromBytes(result), response);
             } else {
                 problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY);
             }

@@ -67,7 +67,7 @@ final class ProtectedRequest {
 
     /** Returns the protected request that {@code request} belongs to; null if it is not protected. */
     static @Nullable ProtectedRequest of(ServletRequest request) {
-        return (ProtectedRequest) request.getAttribute(ATTRIBUTE);
+        return request.getAttribute(ATTRIBUTE) instanceof ProtectedRequest begun ? begun : null;
     }
 
     @SuppressWarnings("ReferenceEquality") // Two filters may have equal configurations.

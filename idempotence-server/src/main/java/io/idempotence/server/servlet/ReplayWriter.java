@@ -1,7 +1,6 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
-import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -14,23 +13,8 @@ import org.jspecify.annotations.Nullable;
 final class ReplayWriter {
     private ReplayWriter() {}
 
-    /** Whether a result is a response that can be read. */
-    static boolean isPossible(byte[] result) {
-        try {
-            StoredResponse.fromBytes(result);
-            return true;
-        } catch (CorruptRecordException e) {
-            return false;
-        }
-    }
-
-    /**
-     * Writes a stored response in the way the handler gave it.
-     *
-     * @throws CorruptRecordException if {@code result} is not a response; nothing was written then
-     */
-    static void give(byte[] result, HttpServletResponse response) throws IOException {
-        StoredResponse stored = StoredResponse.fromBytes(result);
+    /** Writes a stored response in the way the handler gave it. */
+    static void give(StoredResponse stored, HttpServletResponse response) throws IOException {
         response.setHeader(IdempotenceHeaders.IDEMPOTENT_REPLAYED, "true");
         boolean isRedirect =
                 stored.form() == StoredResponse.Form.REDIRECT || stored.form() == StoredResponse.Form.ENCODED_REDIRECT;

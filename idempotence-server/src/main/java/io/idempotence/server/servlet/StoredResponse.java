@@ -9,6 +9,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A response in its stored form: compact, without JSON and without Java serialization.
@@ -23,6 +25,8 @@ import org.jspecify.annotations.Nullable;
  *     message as UTF-8
  */
 record StoredResponse(Form form, @Nullable Text text, int status, List<Header> headers, ByteBuffer body) {
+    private static final Logger LOG = LoggerFactory.getLogger(StoredResponse.class);
+
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
     private static final byte KIND = 1;
 
@@ -119,14 +123,14 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
     /** Returns this response as the result of an execution; {@link #unavailable()} if the headers do not fit the format. */
     byte[] toBytes() {
         if (headers.size() > MAX_HEADERS) {
-            return unavailable();
+            return tooLarge("more than " + MAX_HEADERS + " headers");
         }
         int length = FIXED + (text == null ? 0 : Byte.BYTES + text.name().length) + body.remaining();
         List<EncodedHeader> encoded = new ArrayList<>(headers.size());
         for (Header header : headers) {
             EncodedHeader one = EncodedHeader.of(header);
             if (!one.fits()) {
-                return unavailable();
+                return tooLarge("a header longer than " + MAX_VALUE + " bytes, or with a name longer than " + MAX_NAME);
             }
             encoded.add(one);
             length += one.length();
@@ -141,6 +145,11 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
         }
         encoded.forEach(header -> header.putInto(out));
         return out.put(body()).array();
+    }
+
+    private static byte[] tooLarge(String what) {
+        LOG.warn("A response has {}; it is not stored, and duplicates are refused as result-unavailable", what);
+        return unavailable();
     }
 
     private int textBits() {
@@ -211,6 +220,15 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
             return new StoredResponse(form, text, status, headers, in);
         } catch (BufferUnderflowException e) {
             throw new CorruptRecordException("a stored response is truncated: " + bytes.length + " bytes");
+        }
+    }
+
+    /** Reads what {@link #toBytes} wrote; null if {@code bytes} are not a response. */
+    static @Nullable StoredResponse ifReadable(byte[] bytes) {
+        try {
+            return fromBytes(bytes);
+        } catch (CorruptRecordException e) {
+            return null;
         }
     }
 
