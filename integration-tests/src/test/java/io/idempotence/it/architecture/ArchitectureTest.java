@@ -123,6 +123,7 @@ class ArchitectureTest {
                             "io.idempotence.server.storage..",
                             "io.idempotence.internal..",
                             "java..",
+                            "javax.net.ssl..",
                             "javax.sql..",
                             "org.slf4j..",
                             "org.jspecify.."))
