@@ -259,7 +259,8 @@ class WaitingTest {
         redis.kill();
 
         assertRefused(waiter, Refusal.STORAGE_UNAVAILABLE);
-        assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
+        // It is published once the wait has ended.
+        await().until(() -> events.contains(IdempotenceEvent.STORAGE_ERROR));
     }
 
     @Test
