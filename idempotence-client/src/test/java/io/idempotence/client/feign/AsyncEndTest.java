@@ -158,7 +158,9 @@ class AsyncEndTest extends FeignTestBase {
         server.respond(Reply.status(503));
         AtomicInteger made = new AtomicInteger();
         AsyncOrders orders = async.orders(
-                fast().deadline(Duration.ofMillis(1_500)).executor(async.threads).build(),
+                fast().deadline(Duration.ofMillis(1_500))
+                        .executor(async.threads)
+                        .build(),
                 b -> b.requestInterceptor(template -> {
                     if (made.incrementAndGet() == 2) {
                         try {
