@@ -125,6 +125,10 @@ final class FilterCoverage {
         served = all.isEmpty() ? List.of(new Served("dispatcherServlet", "")) : all;
     }
 
+    static boolean isUnsafe(String method) {
+        return UNSAFE.stream().anyMatch(unsafe -> unsafe.name().equals(method));
+    }
+
     /**
      * Checks that a filter covers the paths of a handler, behind every servlet that serves it.
      *

@@ -39,6 +39,8 @@ import org.springframework.web.util.ServletRequestPathUtils;
 final class HandlerOperations {
     /** The package of the exceptions about API versions, which exist from Spring 7 on. */
     private static final String VERSIONS = "org.springframework.web.accept";
+    /** The attribute of a request that a filter has covered. */
+    private static final String COVERED = HandlerOperations.class.getName() + ".covered";
 
     private final ApplicationContext context;
     private final OperationSources sources;
@@ -225,9 +227,19 @@ final class HandlerOperations {
     // ---- for each request
 
     private RequestSettings settings(HttpServletRequest request, RequestSettings configured) {
+        request.setAttribute(COVERED, true);
         Known now = known;
         HandlerOperation operation = now.operations.isEmpty() ? null : operation(now, request);
         return operation == null ? configured : operation.settings(configured);
+    }
+
+    /** Whether a request is about to run a handler with {@code @Idempotent} although no filter has seen it. */
+    boolean isUncovered(HttpServletRequest request, Object handler) {
+        if (request.getAttribute(COVERED) != null || !(handler instanceof HandlerMethod method)) {
+            return false;
+        }
+        HandlerOperation operation = known.byHandler.get(key(method));
+        return operation != null && operation.declared().isIdempotent() && FilterCoverage.isUnsafe(request.getMethod());
     }
 
     /** The operation of a request. Few handlers have one, so a look-up of the handler is made only where it may be one of them. */

@@ -115,6 +115,11 @@ public class IdempotenceMethodAutoConfiguration {
             return new HandlerOperations(context, sources);
         }
 
+        @Bean
+        MappedInterceptor idempotenceCoverageGuard(HandlerOperations operations) {
+            return new MappedInterceptor(null, new CoverageGuard(operations));
+        }
+
         /** Every mapping applies it, also of functional endpoints and of an application that configures Spring MVC itself. */
         @Bean
         MappedInterceptor idempotenceAsyncExecutions(UnattributedCommits commits) {

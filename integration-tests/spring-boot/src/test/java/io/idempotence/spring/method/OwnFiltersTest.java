@@ -8,8 +8,10 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestScope;
 import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
+import jakarta.servlet.Filter;
 import java.util.Set;
 import java.util.UUID;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,8 +26,14 @@ import org.springframework.core.annotation.Order;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.security.web.access.intercept.AuthorizationFilter;
+import org.springframework.test.web.servlet.MockMvc;
+import org.springframework.test.web.servlet.request.MockMvcRequestBuilders;
+import org.springframework.test.web.servlet.setup.MockMvcBuilders;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.servlet.config.annotation.PathMatchConfigurer;
+import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
+import org.springframework.web.util.pattern.PathPatternParser;
 
 /** {@code @Idempotent} on handlers, which applies behind every idempotence filter, however it is built and registered. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -223,5 +231,54 @@ class OwnFiltersTest {
         assertThat(output)
                 .contains("WARN")
                 .contains("The registration of the idempotence filter of [Payments.pay] is disabled");
+    }
+
+    /** Handlers whose paths match more requests than the patterns of the filter. */
+    @Import(Payments.class)
+    static class AnyCase implements WebMvcConfigurer {
+        @Override
+        public void configurePathMatch(PathMatchConfigurer paths) {
+            PathPatternParser parser = new PathPatternParser();
+            parser.setCaseSensitive(false);
+            paths.setPatternParser(parser);
+        }
+
+        @Bean
+        FilterRegistrationBean<Filter> forwarding() {
+            FilterRegistrationBean<Filter> forwarding = new FilterRegistrationBean<>((request, response, chain) ->
+                    request.getRequestDispatcher("/payments").forward(request, response));
+            forwarding.addUrlPatterns("/v1/payments");
+            return forwarding;
+        }
+    }
+
+    /** They ran unprotected. */
+    @ParameterizedTest
+    @ValueSource(strings = {"/PAYMENTS", "/v1/payments"})
+    @DisplayName("P6: a handler with @Idempotent does not run for a request that no filter covered")
+    void aRequestThatNoFilterCoveredDoesNotRun(String path, CapturedOutput output) {
+        try (TestServer server = TestServer.start(AnyCase.class, "--idempotence.server.paths=/payments/*")) {
+            assertThat(server.post("/payments", id).status()).isEqualTo(200);
+            assertThat(server.post(path, id).status()).isEqualTo(500);
+            assertThat(server.post(path + "/search", id).status()).isLessThan(500);
+        }
+        assertThat(output)
+                .contains("Payments#pay() was not run: it has @Idempotent, and no idempotence filter covered POST "
+                        + path);
+    }
+
+    /** Such as {@code @AutoConfigureMockMvc(addFilters = false)} makes. */
+    @Test
+    void aTestWithoutFiltersRunsHandlers() {
+        MisusedAnnotationsTest.application()
+                .withUserConfiguration(OwnFilter.class)
+                .run(context -> {
+                    MockMvc mvc = MockMvcBuilders.webAppContextSetup(context).build();
+                    assertThat(mvc.perform(MockMvcRequestBuilders.post("/payments"))
+                                    .andReturn()
+                                    .getResponse()
+                                    .getStatus())
+                            .isEqualTo(200);
+                });
     }
 }
