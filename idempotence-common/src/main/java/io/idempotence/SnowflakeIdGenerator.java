@@ -45,7 +45,7 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
         while (true) {
             long now = clock.millis() - EPOCH;
             if (now < 0 || now > MAX_MILLIS) {
-                throw new IdGenerationException(
+                throw new IllegalStateException(
                         "the clock is outside 2020 to 2089, the years of a snowflake ID; set the clock of this host");
             }
             long previous = last.get();
@@ -56,7 +56,7 @@ final class SnowflakeIdGenerator implements IdempotenceIdGenerator {
                     return new IdempotenceId(Long.toString(join(next)));
                 }
             } else if ((next >>> SEQUENCE_BITS) - now > LONGEST_WAIT.toMillis() || System.nanoTime() - giveUpAt > 0) {
-                throw new IdGenerationException("the clock stepped back by "
+                throw new IllegalStateException("the clock stepped back by "
                         + ((next >>> SEQUENCE_BITS) - now) + " ms; at most "
                         + LONGEST_WAIT.toMillis()
                         + " ms are waited out; let the time service slew the clock, not step it");

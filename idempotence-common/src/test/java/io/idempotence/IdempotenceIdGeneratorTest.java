@@ -3,6 +3,7 @@ package io.idempotence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.IdempotenceIdGenerator.BusinessFields;
 import java.time.Clock;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -113,7 +114,7 @@ class IdempotenceIdGeneratorTest {
         }
         clock.millis.set(EPOCH + 4_000);
         assertThatThrownBy(generator::generateId)
-                .isInstanceOf(IdGenerationException.class)
+                .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("stepped back by 6001 ms");
     }
 
@@ -121,7 +122,7 @@ class IdempotenceIdGeneratorTest {
     @ValueSource(longs = {-1, 1L << 41})
     void snowflakeRefusesAClockOutsideItsRange(long millis) {
         IdempotenceIdGenerator generator = IdempotenceIdGenerator.snowflake(0, new ManualClock(EPOCH + millis));
-        assertThatThrownBy(generator::generateId).isInstanceOf(IdGenerationException.class);
+        assertThatThrownBy(generator::generateId).isInstanceOf(IllegalStateException.class);
     }
 
     @Test

@@ -2,8 +2,8 @@ package io.idempotence.benchmarks;
 
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.IntStream;

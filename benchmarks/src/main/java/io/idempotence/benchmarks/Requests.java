@@ -2,10 +2,10 @@ package io.idempotence.benchmarks;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;

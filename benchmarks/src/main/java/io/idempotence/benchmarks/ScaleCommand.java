@@ -2,8 +2,8 @@ package io.idempotence.benchmarks;
 
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StorageKey;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

@@ -3,7 +3,7 @@ package io.idempotence.cli;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import java.util.Map;
 import java.util.Optional;
@@ -40,8 +40,7 @@ final class DeleteCommand extends ChangingCommand {
         boolean uncertain = seen.filter(IdempotenceAdmin::isUncertain).isPresent();
         // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
         boolean runs = !record().isSaved()
-                && seen.filter(record -> record.state() == RecordState.IN_PROGRESS)
-                        .isPresent();
+                && seen.filter(record -> record.state() == State.IN_PROGRESS).isPresent();
         if (uncertain) {
             err().println("its outcome is unknown: check the business data, and use resolve");
         }

@@ -2,7 +2,7 @@ package io.idempotence.cli;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
@@ -20,7 +20,7 @@ import picocli.CommandLine.Option;
                 "Lists records, in no particular order; without a state the abandoned and unknown ones. Walks over all"
                         + " records of the namespace in small steps.")
 final class ListCommand extends OperatorCommand {
-    private static final Set<RecordState> UNCERTAIN = EnumSet.of(RecordState.ABANDONED, RecordState.UNKNOWN);
+    private static final Set<State> UNCERTAIN = EnumSet.of(State.ABANDONED, State.UNKNOWN);
 
     @Option(names = "--abandoned", description = "Claimed, the lease is over, nothing was recorded.")
     private boolean abandoned;
@@ -52,7 +52,7 @@ final class ListCommand extends OperatorCommand {
 
     @Override
     int run(IdempotenceAdmin admin, Output output) {
-        Set<RecordState> wanted = wanted();
+        Set<State> wanted = wanted();
         Progress progress = progress();
         admin.list().forEach(record -> {
             progress.step();
@@ -71,14 +71,14 @@ final class ListCommand extends OperatorCommand {
         return olderThan == null || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0;
     }
 
-    private Set<RecordState> wanted() {
-        Set<RecordState> wanted = EnumSet.noneOf(RecordState.class);
-        states.forEach(name -> wanted.addAll(RecordState.named(name)));
+    private Set<State> wanted() {
+        Set<State> wanted = EnumSet.noneOf(State.class);
+        states.forEach(name -> wanted.addAll(State.named(name)));
         if (abandoned) {
-            wanted.add(RecordState.ABANDONED);
+            wanted.add(State.ABANDONED);
         }
         if (unknown) {
-            wanted.add(RecordState.UNKNOWN);
+            wanted.add(State.UNKNOWN);
         }
         return wanted.isEmpty() ? UNCERTAIN : wanted;
     }

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.io.PrintStream;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -44,7 +44,7 @@ final class Output {
                         form,
                         cells(kind, "KEY", "KIND", "STATE", "FENCE", "UNCERTAIN FOR", "LEASE LEFT", "RETENTION LEFT"));
             }
-            boolean running = record.state() == RecordState.IN_PROGRESS;
+            boolean running = record.state() == State.IN_PROGRESS;
             out.printf(
                     form,
                     cells(

@@ -2,7 +2,7 @@ package io.idempotence.cli;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.LinkedHashMap;

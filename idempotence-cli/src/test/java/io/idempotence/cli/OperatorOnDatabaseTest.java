@@ -6,11 +6,11 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
@@ -63,7 +63,7 @@ class OperatorOnDatabaseTest {
         assertThat(text(out)).contains("unknown");
         assertThat(run("resolve", "order-7", "--applied", "--yes")).isZero();
         assertThat(admin.find(claim.key()))
-                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.COMPLETED));
         assertThat(run("stats")).isZero();
         assertThat(text(out)).containsPattern("completed +1\n");
         assertThat(run("delete", "order-7", "--yes")).isZero();
@@ -87,7 +87,7 @@ class OperatorOnDatabaseTest {
         assertThat(run("resolve", "order-7", "--not-applied", "--yes", "--in-transaction"))
                 .isNotZero();
         assertThat(admin.find(claim.key()))
-                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.COMPLETED));
 
         assertThat(run("delete", "order-7", "--yes", "--in-transaction")).isZero();
         assertThat(admin.find(claim.key())).isEmpty();

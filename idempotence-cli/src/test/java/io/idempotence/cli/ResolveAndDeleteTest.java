@@ -11,8 +11,8 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -82,7 +82,7 @@ class ResolveAndDeleteTest {
 
         assertThat(person.questions).hasSize(2);
         assertThat(tool.errors()).contains("nothing was changed");
-        assertThat(tool.state(key)).isEqualTo(RecordState.ABANDONED);
+        assertThat(tool.state(key)).isEqualTo(State.ABANDONED);
     }
 
     @Test
@@ -95,7 +95,7 @@ class ResolveAndDeleteTest {
         assertThat(tool.run("delete", "--key", key.value(), "--force")).isEqualTo(2);
 
         assertThat(person.questions).isEmpty();
-        assertThat(tool.state(key)).isEqualTo(RecordState.ABANDONED);
+        assertThat(tool.state(key)).isEqualTo(State.ABANDONED);
     }
 
     @Test
@@ -111,7 +111,7 @@ class ResolveAndDeleteTest {
 
         assertThat(tool.errors()).contains("has changed");
         assertThat(tool.json().get("resolved").asBoolean()).isFalse();
-        assertThat(tool.state(late.key())).isEqualTo(RecordState.COMPLETED);
+        assertThat(tool.state(late.key())).isEqualTo(State.COMPLETED);
     }
 
     @Test
@@ -165,7 +165,7 @@ class ResolveAndDeleteTest {
         assertThat(tool.errors()).contains("is in-progress");
         assertThat(tool.run("resolve", "never-seen", "--applied", "--yes")).isEqualTo(1);
         assertThat(tool.errors()).contains("no record");
-        assertThat(tool.state(running)).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(tool.state(running)).isEqualTo(State.IN_PROGRESS);
     }
 
     @Test
@@ -191,8 +191,8 @@ class ResolveAndDeleteTest {
         assertThat(tool.errors()).contains("its operation still runs").contains("--force");
         assertThat(tool.run("delete", "--key", abandoned.value(), "--yes")).isEqualTo(1);
         assertThat(tool.errors()).contains("use resolve").contains("--force");
-        assertThat(tool.state(running)).isEqualTo(RecordState.IN_PROGRESS);
-        assertThat(tool.state(abandoned)).isEqualTo(RecordState.ABANDONED);
+        assertThat(tool.state(running)).isEqualTo(State.IN_PROGRESS);
+        assertThat(tool.state(abandoned)).isEqualTo(State.ABANDONED);
 
         assertThat(tool.run("delete", "--key", running.value(), "--yes", "--force"))
                 .isZero();
@@ -210,7 +210,7 @@ class ResolveAndDeleteTest {
         assertThat(tool.run("delete", "--key", late.key().value(), "--force")).isEqualTo(1);
 
         assertThat(tool.errors()).contains("has changed");
-        assertThat(tool.state(late.key())).isEqualTo(RecordState.COMPLETED);
+        assertThat(tool.state(late.key())).isEqualTo(State.COMPLETED);
     }
 
     @Test
@@ -219,6 +219,6 @@ class ResolveAndDeleteTest {
 
         assertThat(tool.runAnywhere("delete", "--key", key.value(), "--namespace", "other", "--yes"))
                 .isEqualTo(2);
-        assertThat(tool.state(key)).isEqualTo(RecordState.ABANDONED);
+        assertThat(tool.state(key)).isEqualTo(State.ABANDONED);
     }
 }

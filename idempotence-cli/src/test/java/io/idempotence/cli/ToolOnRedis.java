@@ -9,11 +9,11 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -132,10 +132,10 @@ final class ToolOnRedis implements AfterEachCallback {
     }
 
     void awaitAbandoned(StorageKey key) {
-        await(() -> state(key) == RecordState.ABANDONED);
+        await(() -> state(key) == State.ABANDONED);
     }
 
-    RecordState state(StorageKey key) {
+    State state(StorageKey key) {
         return admin.find(key).orElseThrow().state();
     }
 

@@ -2,6 +2,8 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.server.IdempotenceListener.ReleaseReason;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.StorageKey;

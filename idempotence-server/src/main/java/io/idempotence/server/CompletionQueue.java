@@ -1,8 +1,8 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.CompletionRequest;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.ArrayList;

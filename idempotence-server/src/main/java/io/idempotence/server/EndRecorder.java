@@ -2,11 +2,12 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.CompletionRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.util.Optional;

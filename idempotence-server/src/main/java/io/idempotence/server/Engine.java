@@ -3,13 +3,13 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.security.SecureRandom;
@@ -69,17 +69,17 @@ public final class Engine {
      */
     public boolean isCompleted(IdempotentCall call) {
         try {
-            return stateOf(RecordKind.REQUEST.key(namespace, call)) == RecordState.COMPLETED;
+            return stateOf(RecordKind.REQUEST.key(namespace, call)) == State.COMPLETED;
         } catch (RuntimeException theClaimReportsIt) {
             return false;
         }
     }
 
-    private RecordState stateOf(StorageKey key) {
+    private State stateOf(StorageKey key) {
         return parts.guard()
                 .call(() -> parts.storage().find(key))
                 .map(IdempotenceRecord::state)
-                .orElse(RecordState.RELEASED);
+                .orElse(State.RELEASED);
     }
 
     Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {

@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceListener.ReleaseReason;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageKey;
 import org.jspecify.annotations.Nullable;

@@ -1,5 +1,7 @@
 package io.idempotence.server;
 
+import io.idempotence.server.IdempotenceListener.ReleaseReason;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 

@@ -2,10 +2,10 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;

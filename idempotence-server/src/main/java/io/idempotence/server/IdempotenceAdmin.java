@@ -3,9 +3,9 @@ package io.idempotence.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -26,7 +26,7 @@ import java.util.stream.Stream;
  * The operators' view of a service's records: find one, list the uncertain ones, resolve one, delete one. No method runs an operation.
  * After a record is resolved as not applied, or deleted, the next attempt runs it.
  *
- * <p>An <i>uncertain</i> record is {@link RecordState#ABANDONED} or {@link RecordState#UNKNOWN}: later attempts are refused as
+ * <p>An <i>uncertain</i> record is {@link State#ABANDONED} or {@link State#UNKNOWN}: later attempts are refused as
  * outcome-unknown until a person has checked the business data and resolves it (T17).
  *
  * <p>A record is found by its key. The same ID has separate keys for requests, {@link Idempotence#execute} and {@link
@@ -177,8 +177,8 @@ public final class IdempotenceAdmin {
      */
     public Stats stats(Consumer<IdempotenceRecord> progress) {
         Objects.requireNonNull(progress, "progress");
-        Map<RecordState, Long> counts = new EnumMap<>(RecordState.class);
-        for (RecordState state : RecordState.values()) {
+        Map<State, Long> counts = new EnumMap<>(State.class);
+        for (State state : State.values()) {
             counts.put(state, 0L);
         }
         IdempotenceRecord[] oldest = new IdempotenceRecord[1];
@@ -224,7 +224,7 @@ public final class IdempotenceAdmin {
             return Resolved.DONE;
         }
         // A driver that got no reply may have sent it twice, and this is the second reply.
-        RecordState resolved = resolution == Resolution.APPLIED ? RecordState.COMPLETED : RecordState.RELEASED;
+        State resolved = resolution == Resolution.APPLIED ? State.COMPLETED : State.RELEASED;
         return storage.find(key)
                         .filter(now -> now.fence() == seen.fence() && now.state() == resolved)
                         .isPresent()
@@ -271,7 +271,7 @@ public final class IdempotenceAdmin {
         if (isUncertain(record)) {
             fields.put("uncertainForMillis", uncertainFor(record).toMillis());
         }
-        if (record.state() == RecordState.IN_PROGRESS) {
+        if (record.state() == State.IN_PROGRESS) {
             fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
         }
         fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
@@ -285,7 +285,7 @@ public final class IdempotenceAdmin {
      * @return true if it is abandoned or unknown
      */
     public static boolean isUncertain(IdempotenceRecord record) {
-        return record.state() == RecordState.ABANDONED || record.state() == RecordState.UNKNOWN;
+        return record.state() == State.ABANDONED || record.state() == State.UNKNOWN;
     }
 
     /**
@@ -331,10 +331,10 @@ public final class IdempotenceAdmin {
      * @param counts how many records are in each state; every state has a count
      * @param oldestUncertain the record that has been abandoned or unknown longest, if there is any
      */
-    public record Stats(Map<RecordState, Long> counts, Optional<IdempotenceRecord> oldestUncertain) {
+    public record Stats(Map<State, Long> counts, Optional<IdempotenceRecord> oldestUncertain) {
         /** Copies the counts. */
         public Stats {
-            Map<RecordState, Long> copy = new EnumMap<>(RecordState.class);
+            Map<State, Long> copy = new EnumMap<>(State.class);
             copy.putAll(counts);
             counts = Collections.unmodifiableMap(copy);
         }

@@ -1,9 +1,9 @@
 package io.idempotence.server;
 
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.internal.Millis;
 import io.idempotence.server.storage.Fingerprint;
-import io.idempotence.server.storage.Millis;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.Map;

@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Objects;

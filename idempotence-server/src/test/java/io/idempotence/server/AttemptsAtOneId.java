@@ -5,11 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotenceListener.ReleaseReason;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.MovingClock;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.List;
@@ -80,7 +81,7 @@ final class AttemptsAtOneId implements AfterEachCallback {
         return ((Decision.Run) claim(policy)).execution();
     }
 
-    RecordState state() {
+    State state() {
         return memory.find(KEY).orElseThrow().state();
     }
 

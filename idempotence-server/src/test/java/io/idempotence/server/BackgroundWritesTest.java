@@ -5,11 +5,12 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -161,14 +162,14 @@ class BackgroundWritesTest {
 
             // It is not recorded yet; and it will not be.
             assertThat(told).containsExactly("STORAGE_ERROR order-2", "UNKNOWN order-2");
-            await().until(() -> state(memory, tooMany) == RecordState.ABANDONED);
+            await().until(() -> state(memory, tooMany) == State.ABANDONED);
             assertThat(idempotence.engine().claim(IdempotentCall.of(tooMany), SHORT_LEASE))
                     .isInstanceOfSatisfying(
                             Decision.Refuse.class,
                             refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.OUTCOME_UNKNOWN));
             assertThat(storage.count(Call.RELEASE)).isZero();
             storage.before((call, key) -> {});
-            await().until(() -> state(memory, id) == RecordState.COMPLETED);
+            await().until(() -> state(memory, id) == State.COMPLETED);
         } finally {
             idempotence.close();
         }
@@ -179,7 +180,7 @@ class BackgroundWritesTest {
         return ((Decision.Run) idempotence.engine().claim(call, SHORT_LEASE)).execution();
     }
 
-    private static RecordState state(IdempotenceStorage storage, IdempotenceId which) {
+    private static State state(IdempotenceStorage storage, IdempotenceId which) {
         return storage.find(StorageKey.of("default", "", "", which))
                 .orElseThrow()
                 .state();

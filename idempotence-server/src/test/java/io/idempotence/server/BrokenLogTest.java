@@ -14,7 +14,7 @@ import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.turbo.TurboFilter;
 import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,7 +54,7 @@ class BrokenLogTest {
         logs.getTurboFilterList().remove(broken);
     }
 
-    private RecordState state() {
+    private State state() {
         return provider.memory.find(KEY).orElseThrow().state();
     }
 
@@ -68,7 +68,7 @@ class BrokenLogTest {
         });
         Idempotence idempotence = provider.idempotence();
         assertThatThrownBy(() -> idempotence.execute(ID, provider::work)).hasMessage("the log is broken");
-        await().until(() -> state() == RecordState.COMPLETED);
+        await().until(() -> state() == State.COMPLETED);
         assertThat(provider.runs).hasValue(1);
     }
 
@@ -81,7 +81,7 @@ class BrokenLogTest {
                     return provider.work();
                 }))
                 .hasMessage("the log is broken");
-        assertThat(state()).isEqualTo(RecordState.UNKNOWN);
+        assertThat(state()).isEqualTo(State.UNKNOWN);
     }
 
     @Test

@@ -6,10 +6,11 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.FailureRule;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -64,7 +65,7 @@ class BrokenMdcTest {
                 });
     }
 
-    private RecordState state() {
+    private State state() {
         return memory.find(key).orElseThrow().state();
     }
 
@@ -80,7 +81,7 @@ class BrokenMdcTest {
             assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
             assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
         }
-        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(state()).isEqualTo(State.COMPLETED);
     }
 
     @ParameterizedTest
@@ -93,7 +94,7 @@ class BrokenMdcTest {
             future.complete("done");
             assertThat(result.join()).isEqualTo("done");
         }
-        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(state()).isEqualTo(State.COMPLETED);
         assertThat(IdempotentExecution.current()).isEmpty();
     }
 
@@ -134,7 +135,7 @@ class BrokenMdcTest {
         try (FailingMdc mdc = FailingMdc.failing()) {
             assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
             storage.before((call, which) -> {});
-            await().until(() -> state() == RecordState.COMPLETED);
+            await().until(() -> state() == State.COMPLETED);
         }
     }
 
@@ -152,7 +153,7 @@ class BrokenMdcTest {
             await().until(() -> storage.count(Call.COMPLETE) > failed + 2);
         }
         storage.before((call, which) -> {});
-        await().until(() -> state() == RecordState.COMPLETED);
+        await().until(() -> state() == State.COMPLETED);
     }
 
     @Test
@@ -166,7 +167,7 @@ class BrokenMdcTest {
         try (FailingMdc mdc = FailingMdc.failing()) {
             assertThat(Refusals.refusalOf(() -> execute(STORES_FAILURES))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
             storage.after((call, which) -> {});
-            await().until(() -> state() == RecordState.RELEASED);
+            await().until(() -> state() == State.RELEASED);
         }
         assertThat(runs).hasValue(0);
     }
@@ -189,6 +190,6 @@ class BrokenMdcTest {
             await().until(() -> storage.count(Call.RENEW) > failed + 3);
         }
         execution.finishWithoutResult(Verdict.KEEP);
-        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(state()).isEqualTo(State.COMPLETED);
     }
 }

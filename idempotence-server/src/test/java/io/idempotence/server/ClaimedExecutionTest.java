@@ -12,11 +12,12 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.InboundRequest;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.MovingClock;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.List;
@@ -145,7 +146,7 @@ class ClaimedExecutionTest {
         assertThat(attempts.told).containsExactly("LOST");
         execution.finish(Verdict.KEEP, OWN);
         assertThat(attempts.told).containsExactly("LOST", "overhead of RUN");
-        assertThat(attempts.state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(attempts.state()).isEqualTo(State.COMPLETED);
     }
 
     @Test

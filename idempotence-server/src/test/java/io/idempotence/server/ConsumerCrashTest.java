@@ -11,7 +11,7 @@ import io.idempotence.server.IdempotencePolicy.Applied;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -82,7 +82,7 @@ class ConsumerCrashTest {
     }
 
     private String delivered(String message) throws Exception {
-        await().until(() -> record(message).state() != RecordState.IN_PROGRESS);
+        await().until(() -> record(message).state() != State.IN_PROGRESS);
         return idempotence.execute(IdempotenceId.of(message), ResultCodec.text(), execution -> {
             runs.add((execution.takenOver() ? "taken over, fence " : "fence ") + execution.fence());
             return "consumed";
@@ -98,7 +98,7 @@ class ConsumerCrashTest {
         }
 
         assertThat(runs).isEmpty();
-        assertThat(record(REFUSED).state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(record(REFUSED).state()).isEqualTo(State.ABANDONED);
         assertThat(record(REFUSED).fence()).isEqualTo(1);
         assertThat(events).containsExactly(IdempotenceEvent.UNKNOWN, IdempotenceEvent.UNKNOWN);
     }
@@ -125,7 +125,7 @@ class ConsumerCrashTest {
 
         assertThat(asked).containsExactly(APPLIED + " 1");
         assertThat(runs).isEmpty();
-        assertThat(record(APPLIED).state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(record(APPLIED).state()).isEqualTo(State.COMPLETED);
     }
 
     @Test
@@ -148,6 +148,6 @@ class ConsumerCrashTest {
 
         assertThat(asked).containsExactly(UNCERTAIN + " 1");
         assertThat(runs).isEmpty();
-        assertThat(record(UNCERTAIN).state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(record(UNCERTAIN).state()).isEqualTo(State.ABANDONED);
     }
 }

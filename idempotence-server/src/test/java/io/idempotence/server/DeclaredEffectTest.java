@@ -5,7 +5,8 @@ import static io.idempotence.server.AttemptsAtOneId.OWN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.FailureRule;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.IdempotencePolicy.Verdict;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.DisplayName;
@@ -29,7 +30,7 @@ class DeclaredEffectTest {
     void aHandlerThatTookEffectAndThenFailsIsNotRunAgain() {
         ClaimedExecution execution = strict();
         execution.finish(execution.byException(new IllegalStateException("cannot serialise the receipt")), OWN);
-        assertThat(attempts.state()).isEqualTo(RecordState.UNKNOWN);
+        assertThat(attempts.state()).isEqualTo(State.UNKNOWN);
         assertThat(attempts.reasons).isEmpty();
     }
 
@@ -39,7 +40,7 @@ class DeclaredEffectTest {
         ClaimedExecution execution = strict();
         execution.nothingTookEffect();
         execution.finish(execution.byException(new IllegalStateException("deadlock")), OWN);
-        assertThat(attempts.state()).isEqualTo(RecordState.RELEASED);
+        assertThat(attempts.state()).isEqualTo(State.RELEASED);
         assertThat(attempts.reasons).containsExactly("IllegalStateException");
     }
 
@@ -64,7 +65,7 @@ class DeclaredEffectTest {
         assertThat(execution.byStatus(422)).isEqualTo(Verdict.KEEP);
         // A container that gave up says unknown itself: its handler may still be running.
         execution.finish(Verdict.UNKNOWN, OWN);
-        assertThat(attempts.state()).isEqualTo(RecordState.UNKNOWN);
+        assertThat(attempts.state()).isEqualTo(State.UNKNOWN);
     }
 
     @Test
@@ -93,7 +94,7 @@ class DeclaredEffectTest {
                     IdempotencePolicy.builder().failureRule(rule).build();
             endings.forEach((name, ending) -> {
                 ending.accept(attempts.run(policy));
-                RecordState undeclared = attempts.state();
+                State undeclared = attempts.state();
                 attempts.memory.delete(KEY);
 
                 ClaimedExecution tookEffect = attempts.run(policy);
@@ -101,7 +102,7 @@ class DeclaredEffectTest {
                 ending.accept(tookEffect);
                 assertThat(attempts.state())
                         .as("%s, %s, after tookEffect()", rule, name)
-                        .isEqualTo(undeclared == RecordState.RELEASED ? RecordState.UNKNOWN : undeclared);
+                        .isEqualTo(undeclared == State.RELEASED ? State.UNKNOWN : undeclared);
                 attempts.memory.delete(KEY);
 
                 ClaimedExecution none = attempts.run(policy);
@@ -109,7 +110,7 @@ class DeclaredEffectTest {
                 ending.accept(none);
                 assertThat(attempts.state())
                         .as("%s, %s, after nothingTookEffect()", rule, name)
-                        .isEqualTo(undeclared == RecordState.UNKNOWN ? RecordState.RELEASED : undeclared);
+                        .isEqualTo(undeclared == State.UNKNOWN ? State.RELEASED : undeclared);
                 attempts.memory.delete(KEY);
             });
         }

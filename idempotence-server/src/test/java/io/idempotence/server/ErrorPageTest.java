@@ -12,8 +12,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.List;
@@ -33,7 +34,7 @@ class ErrorPageTest {
     void aFailureIsRecordedAtOnceAndItsErrorPageReplacesItOnce() {
         ClaimedExecution execution = attempts.run();
         assertThat(execution.finishProvisionally(Verdict.KEEP, OWN)).isEmpty();
-        assertThat(attempts.state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(attempts.state()).isEqualTo(State.COMPLETED);
         execution.settle();
         attempts.assertReplays(OWN);
 
@@ -96,7 +97,7 @@ class ErrorPageTest {
         ClaimedExecution released = attempts.run();
         released.finishProvisionally(Verdict.RELEASE, OWN);
         released.replace(PAGE);
-        assertThat(attempts.state()).isEqualTo(RecordState.RELEASED);
+        assertThat(attempts.state()).isEqualTo(State.RELEASED);
 
         ClaimedExecution kept = attempts.run();
         kept.finish(Verdict.KEEP, OWN);
@@ -116,7 +117,7 @@ class ErrorPageTest {
                     Call.COMPLETE_PROVISIONALLY, new StorageUnavailableException("the storage does not respond", null));
             ClaimedExecution execution = attempts.run();
             execution.finishProvisionally(Verdict.KEEP, OWN);
-            assertThat(attempts.state()).isEqualTo(RecordState.IN_PROGRESS);
+            assertThat(attempts.state()).isEqualTo(State.IN_PROGRESS);
             attempts.fail(lost, new StorageUnavailableException("the storage does not respond", null));
             execution.replace(PAGE);
             // Now the one of them that is not lost is made, and then the other.

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.http.Refusal;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -33,7 +33,7 @@ class ExecutionResultTest {
                     assertThat(e.id()).isEqualTo(ID);
                     assertThat(e.retryAfter()).isPositive();
                 });
-        assertThat(memory.find(KEY).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+        assertThat(memory.find(KEY).orElseThrow().state()).isEqualTo(State.RELEASED);
     }
 
     @Test

@@ -3,12 +3,12 @@ package io.idempotence.server;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.HistoryStep.Rule;
 import io.idempotence.server.HistoryStep.Wire;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 
 /** The outcome of a claim according to the state table: what the attempt gets, and the record afterwards. */
 record ExpectedOutcome(String said, Shown after) {
     /** The visible part of a record. A missing record looks like a released one. */
-    record Shown(RecordState state, long fence) {}
+    record Shown(State state, long fence) {}
 
     /** @param ended what an attempt gets from a completed record */
     static ExpectedOutcome ofClaim(Shown before, String ended, Rule rule, Wire wire) {
@@ -27,7 +27,7 @@ record ExpectedOutcome(String said, Shown after) {
         if (wire.losesAll()) {
             return new ExpectedOutcome(Refusal.STORAGE_UNAVAILABLE.name(), first.after);
         }
-        return before.state == RecordState.ABANDONED ? recovered(first, rule, wire) : first;
+        return before.state == State.ABANDONED ? recovered(first, rule, wire) : first;
     }
 
     private static ExpectedOutcome recovered(ExpectedOutcome first, Rule rule, Wire wire) {
@@ -38,11 +38,11 @@ record ExpectedOutcome(String said, Shown after) {
             case YES ->
                 new ExpectedOutcome(
                         (lost ? Refusal.STORAGE_UNAVAILABLE : Refusal.RESULT_UNAVAILABLE).name(),
-                        new Shown(RecordState.COMPLETED, before.fence));
+                        new Shown(State.COMPLETED, before.fence));
             case NO ->
                 lost
                         ? new ExpectedOutcome(
-                                Refusal.STORAGE_UNAVAILABLE.name(), new Shown(RecordState.RELEASED, before.fence))
+                                Refusal.STORAGE_UNAVAILABLE.name(), new Shown(State.RELEASED, before.fence))
                         : run(before, true);
             default -> first;
         };
@@ -50,7 +50,7 @@ record ExpectedOutcome(String said, Shown after) {
 
     private static ExpectedOutcome run(Shown before, boolean takenOver) {
         long fence = before.fence + 1;
-        return new ExpectedOutcome(run(fence, takenOver), new Shown(RecordState.IN_PROGRESS, fence));
+        return new ExpectedOutcome(run(fence, takenOver), new Shown(State.IN_PROGRESS, fence));
     }
 
     static String run(long fence, boolean takenOver) {

@@ -18,14 +18,14 @@ import ch.qos.logback.classic.turbo.TurboFilter;
 import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
@@ -129,7 +129,7 @@ class GiveBackTest {
                 await().atMost(BUSY)
                         .until(() -> memory.find(RecordKind.SAVE.key("default", IdempotentCall.of(ID)))
                                 // A later fence is that of the redelivery: it was given back before.
-                                .filter(record -> record.state() != RecordState.RELEASED && record.fence() == 1)
+                                .filter(record -> record.state() != State.RELEASED && record.fence() == 1)
                                 .isEmpty());
                 await().atMost(BUSY).until(GiveBackTest::nothingIsGivenBack);
             }
@@ -168,7 +168,7 @@ class GiveBackTest {
         assertThatThrownBy(() -> idempotence.saveIfAbsent(ID)).isInstanceOf(StorageUnavailableException.class);
         isDown.set(false);
         await().until(() -> memory.find(late.get().key())
-                .filter(record -> record.state() == RecordState.RELEASED)
+                .filter(record -> record.state() == State.RELEASED)
                 .isPresent());
 
         assertThat(memory.claim(late.get())).isInstanceOf(ClaimResult.InProgress.class);
@@ -208,7 +208,7 @@ class GiveBackTest {
         IdempotenceStorage other = IdempotenceStorage.inMemory();
         other.claim(new ClaimRequest(
                 KEY, Fingerprint.NONE, new Owner(1, 2), Duration.ofMillis(1), Duration.ofHours(1), false));
-        await().until(() -> other.find(KEY).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> other.find(KEY).orElseThrow().state() == State.ABANDONED);
         FaultyStorage faulty = new FaultyStorage(other).before((call, which) -> {
             if (call == Call.CLAIM) {
                 throw unavailable();
@@ -219,7 +219,7 @@ class GiveBackTest {
         faulty.before((call, which) -> {});
         await().until(() -> faulty.count(Call.CLAIM) + faulty.count(Call.FIND) >= 3);
         idempotence.close();
-        assertThat(other.find(KEY).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(other.find(KEY).orElseThrow().state()).isEqualTo(State.ABANDONED);
         // A take-over that was taken back would be abandoned, too.
         assertThat(other.find(KEY).orElseThrow().fence()).isEqualTo(1);
     }
@@ -242,8 +242,8 @@ class GiveBackTest {
         });
         assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         storage.after((call, which) -> {});
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
-        assertThat(memory.find(key("large")).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
+        assertThat(memory.find(key("large")).orElseThrow().state()).isEqualTo(State.IN_PROGRESS);
     }
 
     @Test
@@ -256,12 +256,12 @@ class GiveBackTest {
         storage.before((call, which) -> {
             throw unavailable();
         });
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.ABANDONED);
         long claims = storage.count(Call.CLAIM);
         await().until(() -> storage.count(Call.CLAIM) > claims + 1);
         storage.before((call, which) -> {}).after((call, which) -> {});
 
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         assertThat(provider.events)
                 .doesNotContain(IdempotenceEvent.UNKNOWN)
                 .containsOnlyOnce(IdempotenceEvent.STORAGE_ERROR);
@@ -289,7 +289,7 @@ class GiveBackTest {
                     .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
             await().until(() -> hangs.getCount() == 0);
             assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-            await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+            await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         } finally {
             goOn.countDown();
         }
@@ -324,7 +324,7 @@ class GiveBackTest {
             hangs.await();
             idempotence.execute(ID, provider::work);
             down.set(false);
-            await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.COMPLETED);
+            await().until(() -> memory.find(KEY).orElseThrow().state() == State.COMPLETED);
         } finally {
             goOn.countDown();
         }
@@ -342,7 +342,7 @@ class GiveBackTest {
             loseReplies(failure);
             assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
             storage.after((call, which) -> {});
-            await(failure.toString()).until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+            await(failure.toString()).until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         }
         assertThat(provider.runs).hasValue(0);
         assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
@@ -376,7 +376,7 @@ class GiveBackTest {
             }
         });
         assertThat(provider.refusal(provider.idempotence())).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         assertThat(provider.runs).hasValue(0);
     }
 
@@ -403,7 +403,7 @@ class GiveBackTest {
             logs.getTurboFilterList().remove(brokenLog);
         }
         assertThat(provider.runs).hasValue(0);
-        assertThat(memory.find(KEY).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+        assertThat(memory.find(KEY).orElseThrow().state()).isEqualTo(State.RELEASED);
     }
 
     private void loseReplies(Throwable failure) {
@@ -453,7 +453,7 @@ class GiveBackTest {
                     }
                 });
         assertThat(provider.refusal(provider.idempotence())).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         assertThat(provider.runs).hasValue(0);
     }
 }

@@ -12,16 +12,16 @@ import io.idempotence.server.IdempotenceAdmin.Resolved;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.security.SecureRandom;
@@ -73,7 +73,7 @@ class IdempotenceAdminTest {
                 .singleElement()
                 .satisfies(record -> {
                     assertThat(record.key()).isEqualTo(abandoned);
-                    assertThat(record.state()).isEqualTo(RecordState.ABANDONED);
+                    assertThat(record.state()).isEqualTo(State.ABANDONED);
                     assertThat(record.fence()).isOne();
                     assertThat(IdempotenceAdmin.uncertainFor(record))
                             .isBetween(Duration.ofMillis(200), Duration.ofMinutes(1));
@@ -89,7 +89,7 @@ class IdempotenceAdminTest {
 
         assertThat(admin.listUncertain(Duration.ZERO))
                 .extracting(IdempotenceRecord::key, IdempotenceRecord::state)
-                .containsExactly(tuple(claim.key(), RecordState.UNKNOWN));
+                .containsExactly(tuple(claim.key(), State.UNKNOWN));
     }
 
     /** T17 */
@@ -102,7 +102,7 @@ class IdempotenceAdminTest {
                 .isEqualTo(Resolved.DONE);
 
         assertThat(admin.find(key)).hasValueSatisfying(record -> {
-            assertThat(record.state()).isEqualTo(RecordState.COMPLETED);
+            assertThat(record.state()).isEqualTo(State.COMPLETED);
             assertThat(record.retentionLeft())
                     .as("never shorter than it was")
                     .isBetween(Duration.ofMinutes(59), RETENTION);
@@ -120,7 +120,7 @@ class IdempotenceAdminTest {
         assertThat(admin.resolve(key, Resolution.NOT_APPLIED)).isEqualTo(Resolved.DONE);
 
         assertThat(admin.find(key)).hasValueSatisfying(record -> {
-            assertThat(record.state()).isEqualTo(RecordState.RELEASED);
+            assertThat(record.state()).isEqualTo(State.RELEASED);
             assertThat(record.retentionLeft()).isBetween(Duration.ofHours(23), Duration.ofHours(24));
         });
         try (Idempotence idempotence = idempotence()) {
@@ -139,7 +139,7 @@ class IdempotenceAdminTest {
         assertThat(admin.resolve(seen, Resolution.NOT_APPLIED)).isEqualTo(Resolved.CHANGED);
 
         assertThat(admin.find(first.key())).hasValueSatisfying(record -> {
-            assertThat(record.state()).isEqualTo(RecordState.ABANDONED);
+            assertThat(record.state()).isEqualTo(State.ABANDONED);
             assertThat(record.fence()).isEqualTo(2);
         });
     }
@@ -171,7 +171,7 @@ class IdempotenceAdminTest {
         assertThat(admin.resolve(seen, Resolution.NOT_APPLIED)).isEqualTo(Resolved.CHANGED);
 
         assertThat(admin.find(late.key()))
-                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.COMPLETED));
     }
 
     /** P3 */
@@ -190,7 +190,7 @@ class IdempotenceAdminTest {
         assertThat(admin.resolve(running, Resolution.NOT_APPLIED)).isEqualTo(Resolved.NOT_UNCERTAIN);
         assertThat(admin.resolve(admin.executeKey(newId()), Resolution.APPLIED)).isEqualTo(Resolved.NOT_FOUND);
         assertThat(admin.find(running))
-                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.IN_PROGRESS));
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.IN_PROGRESS));
     }
 
     @Test
@@ -256,7 +256,7 @@ class IdempotenceAdminTest {
         assertThatNullPointerException().isThrownBy(() -> IdempotenceAdmin.of(null, namespace));
         assertThatNullPointerException().isThrownBy(() -> IdempotenceAdmin.of(storage, null));
         assertThat(admin.find(key))
-                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.ABANDONED));
+                .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.ABANDONED));
     }
 
     @Test
@@ -278,11 +278,11 @@ class IdempotenceAdminTest {
             IdempotenceAdmin.Stats stats = admin.stats(record -> {});
 
             assertThat(stats.counts())
-                    .containsEntry(RecordState.ABANDONED, 500L)
-                    .containsEntry(RecordState.COMPLETED, 2_500L)
-                    .containsEntry(RecordState.IN_PROGRESS, 2_000L)
-                    .containsEntry(RecordState.UNKNOWN, 0L)
-                    .containsEntry(RecordState.RELEASED, 0L);
+                    .containsEntry(State.ABANDONED, 500L)
+                    .containsEntry(State.COMPLETED, 2_500L)
+                    .containsEntry(State.IN_PROGRESS, 2_000L)
+                    .containsEntry(State.UNKNOWN, 0L)
+                    .containsEntry(State.RELEASED, 0L);
             assertThat(jedis.info("commandstats")).contains("cmdstat_scan:").doesNotContain("cmdstat_keys:");
         }
     }
@@ -346,7 +346,7 @@ class IdempotenceAdminTest {
 
     private void awaitAbandoned(StorageKey key) {
         await().pollInterval(Duration.ofMillis(5))
-                .until(() -> admin.find(key).orElseThrow().state() == RecordState.ABANDONED);
+                .until(() -> admin.find(key).orElseThrow().state() == State.ABANDONED);
     }
 
     private Claim claim(StorageKey key, Duration lease) {

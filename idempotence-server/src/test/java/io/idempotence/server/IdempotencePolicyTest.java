@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.idempotence.FailureRule;
 import io.idempotence.OnAbandoned;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;

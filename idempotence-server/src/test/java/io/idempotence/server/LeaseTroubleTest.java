@@ -12,11 +12,12 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -140,7 +141,7 @@ class LeaseTroubleTest {
             return storage.count(Call.RENEW) >= renewals + 4;
         });
         down.set(false);
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.COMPLETED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.COMPLETED);
 
         assertThat(other.execute(ID, provider::work)).isEqualTo("run 1");
         assertThat(provider.runs).hasValue(1);
@@ -159,7 +160,7 @@ class LeaseTroubleTest {
 
         String late = provider.idempotence(SHORT_LEASE).execute(ID, () -> {
             String own = provider.work();
-            await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.ABANDONED);
+            await().until(() -> memory.find(KEY).orElseThrow().state() == State.ABANDONED);
             assertThatThrownBy(() -> other.execute(ID, failing, provider::work)).hasMessage("cannot be encoded");
             return own;
         });
@@ -198,7 +199,7 @@ class LeaseTroubleTest {
         CompletableFuture<Decision> reply =
                 CompletableFuture.supplyAsync(() -> late.engine().claim(call, SHORT_LEASE));
         await().until(() -> memory.find(requestKey)
-                .filter(record -> record.state() == RecordState.ABANDONED)
+                .filter(record -> record.state() == State.ABANDONED)
                 .isPresent());
         assertThat(provider.over(memory, LONGER_LEASE).engine().claim(call, LONGER_LEASE))
                 .isInstanceOf(Decision.Run.class);
@@ -238,7 +239,7 @@ class LeaseTroubleTest {
         StorageKey requestKey = ((Decision.Run) idempotence.engine().claim(call, recovers))
                 .execution()
                 .key();
-        await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> memory.find(requestKey).orElseThrow().state() == State.ABANDONED);
         AtomicBoolean slow = new AtomicBoolean(true);
         storage.after((what, which) -> {
             IdempotenceRecord record = memory.find(which).orElseThrow();
@@ -266,7 +267,7 @@ class LeaseTroubleTest {
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE));
         StorageKey requestKey = StorageKey.of("default", "", "", ID);
-        await().until(() -> memory.find(requestKey).orElseThrow().state() == RecordState.RELEASED);
+        await().until(() -> memory.find(requestKey).orElseThrow().state() == State.RELEASED);
         assertThat(provider.events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
     }
 
@@ -298,7 +299,7 @@ class LeaseTroubleTest {
         Idempotence idempotence = provider.idempotence(
                 IdempotencePolicy.builder().lease(SHORT_LEASE.lease()).build());
         assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.RELEASED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         // What is still to be given back is given back now.
         idempotence.close();
         assertThat(storage.count(Call.CLAIM)).isEqualTo(1 + repetitions.length + 1);

@@ -11,14 +11,14 @@ import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -91,7 +91,7 @@ class LeasesTest {
 
     private Lease abandoned(String id) {
         Lease lease = lease(claim(id));
-        await().until(() -> memory.find(key(id)).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> memory.find(key(id)).orElseThrow().state() == State.ABANDONED);
         return lease;
     }
 
@@ -126,7 +126,7 @@ class LeasesTest {
         await().until(() -> renewedAt.add(successor.renewedAt()) && renewedAt.size() > 5);
 
         // A busy machine may renew it late, and then does so again.
-        await().until(() -> memory.find(key("order-1")).orElseThrow().state() == RecordState.IN_PROGRESS);
+        await().until(() -> memory.find(key("order-1")).orElseThrow().state() == State.IN_PROGRESS);
         assertThat(memory.find(key("order-1")).orElseThrow().fence()).isEqualTo(2);
         assertThat(leases.isRunning(key("order-1"))).isTrue();
         leases.ended(late);

@@ -13,8 +13,9 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.FaultyStorage.Call;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Optional;
@@ -62,7 +63,7 @@ class OvertakenExecutionTest {
         ClaimedExecution fourth = next();
         assertThat(fourth.takenOver()).isTrue();
         fourth.finish(Verdict.KEEP, OWN);
-        assertThat(attempts.state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(attempts.state()).isEqualTo(State.COMPLETED);
         assertThat(attempts.told).doesNotContain("FENCED", "LOST", "STORAGE_ERROR");
     }
 
@@ -71,7 +72,7 @@ class OvertakenExecutionTest {
         ClaimedExecution second = takenOver();
         second.release();
         second.finish(Verdict.KEEP, OWN);
-        assertThat(attempts.state()).isEqualTo(RecordState.RELEASED);
+        assertThat(attempts.state()).isEqualTo(State.RELEASED);
         assertThat(attempts.run().takenOver()).isFalse();
     }
 
@@ -120,7 +121,7 @@ class OvertakenExecutionTest {
         assertThat(successor.takenOver()).isTrue();
         assertThat(late.finish(Verdict.RELEASE, OWN)).as("nothing to give yet").isEmpty();
         assertThat(attempts.told).contains("TAKE_OVER", "FENCED");
-        assertThat(attempts.state()).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(attempts.state()).isEqualTo(State.IN_PROGRESS);
         attempts.clock.advance(LEASE);
         ClaimedExecution last = attempts.run();
         last.finish(Verdict.KEEP, StoredResult.unavailable());
@@ -147,7 +148,7 @@ class OvertakenExecutionTest {
                 .as("the first call counts")
                 .isEmpty();
         attempts.storage.before((call, which) -> {});
-        await().until(() -> attempts.state() == RecordState.RELEASED);
+        await().until(() -> attempts.state() == State.RELEASED);
     }
 
     @Test

@@ -10,15 +10,16 @@ import io.idempotence.server.ExpectedOutcome.Shown;
 import io.idempotence.server.HistoryStep.Act;
 import io.idempotence.server.HistoryStep.Rule;
 import io.idempotence.server.HistoryStep.Wire;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
@@ -226,7 +227,7 @@ final class RandomHistory {
             }
         }
         assertThat(shown(id)).as("after %s at %s", step, before).isEqualTo(expected.after());
-        boolean asks = before.state() == RecordState.ABANDONED
+        boolean asks = before.state() == State.ABANDONED
                 && step.rule().asks()
                 && !step.wire().losesAll();
         assertThat(asked).isEqualTo(asks ? List.of(id.id.value() + " " + before.fence()) : List.of());
@@ -250,12 +251,12 @@ final class RandomHistory {
         ClaimedExecution execution = running.execution;
         Shown before = shown(id);
         boolean owns = before.fence() == execution.fence()
-                && (before.state() == RecordState.IN_PROGRESS || before.state() == RecordState.ABANDONED);
+                && (before.state() == State.IN_PROGRESS || before.state() == State.ABANDONED);
         boolean arrives = step.wire() != Wire.LOSES_CALLS;
         boolean hasReply = !step.wire().losesFirst();
         String ended = ended(id);
         boolean overtakenByReply = hasReply
-                && before.state() == RecordState.COMPLETED
+                && before.state() == State.COMPLETED
                 && (verdict == Verdict.RELEASE || ended.startsWith("replay"));
         byte[] own =
                 withResult ? StoredResult.value(new byte[] {(byte) execution.fence()}) : StoredResult.unavailable();
@@ -269,7 +270,7 @@ final class RandomHistory {
         if (abandons) {
             letPass.accept(MOMENT.multipliedBy(2));
         }
-        RecordState after = abandons ? RecordState.ABANDONED : after(verdict);
+        State after = abandons ? State.ABANDONED : after(verdict);
         assertThat(given).as("%s at %s", step, before).isEqualTo(overtakenByReply ? ended : "its own");
         assertThat(shown(id))
                 .as("after %s at %s", step, before)
@@ -279,7 +280,7 @@ final class RandomHistory {
         }
         if (!hasReply) {
             running.process.lostEnds.add(id);
-        } else if (owns || before.state() == RecordState.COMPLETED) {
+        } else if (owns || before.state() == State.COMPLETED) {
             assertThat(id.waiting)
                     .as("waiting in its process")
                     .allSatisfy(waiter -> assertThat(waiter.process == running.process && !waiter.decision.isDone())
@@ -291,11 +292,11 @@ final class RandomHistory {
         }
     }
 
-    private static RecordState after(Verdict verdict) {
+    private static State after(Verdict verdict) {
         return switch (verdict) {
-            case KEEP -> RecordState.COMPLETED;
-            case RELEASE -> RecordState.RELEASED;
-            case UNKNOWN -> RecordState.UNKNOWN;
+            case KEEP -> State.COMPLETED;
+            case RELEASE -> State.RELEASED;
+            case UNKNOWN -> State.UNKNOWN;
         };
     }
 
@@ -325,7 +326,7 @@ final class RandomHistory {
     private Shown shown(Id id) {
         return storage.find(id.key)
                 .map(found -> new Shown(found.state(), found.fence()))
-                .orElse(new Shown(RecordState.RELEASED, 0));
+                .orElse(new Shown(State.RELEASED, 0));
     }
 
     private byte[] result(Id id) {
@@ -336,7 +337,7 @@ final class RandomHistory {
 
     /** What every later attempt gets; empty unless it is completed. */
     private String ended(Id id) {
-        return shown(id).state() == RecordState.COMPLETED ? said(FixedDecisions.ended(result(id))) : "";
+        return shown(id).state() == State.COMPLETED ? said(FixedDecisions.ended(result(id))) : "";
     }
 
     private static String said(Decision decision) {
@@ -376,7 +377,7 @@ final class RandomHistory {
 
     /** A record that is completed never changes. */
     private void assertCompletedStays(Id id) {
-        if (id.completed != null || shown(id).state() == RecordState.COMPLETED) {
+        if (id.completed != null || shown(id).state() == State.COMPLETED) {
             byte[] found = result(id);
             assertThat(found).isEqualTo(id.completed == null ? found : id.completed);
             id.completed = found;
@@ -410,7 +411,7 @@ final class RandomHistory {
      * runs in that process, or whose end is not recorded yet, notifies them later.
      */
     private boolean hasEnded(Id id, Instance seenFrom) {
-        return shown(id).state() != RecordState.IN_PROGRESS
+        return shown(id).state() != State.IN_PROGRESS
                 && id.running.stream().noneMatch(running -> running.process == seenFrom)
                 && !seenFrom.lostEnds.contains(id);
     }

@@ -8,14 +8,15 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.io.FileNotFoundException;
@@ -82,7 +83,7 @@ class RecoveryTest {
         ClaimRequest request =
                 new ClaimRequest(key, fingerprint, Owner.random(RANDOM), LEASE, Duration.ofHours(1), false);
         Claim claim = ((ClaimResult.Claimed) storage.claim(request)).claim();
-        await().until(() -> storage.find(key).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> storage.find(key).orElseThrow().state() == State.ABANDONED);
         return claim;
     }
 

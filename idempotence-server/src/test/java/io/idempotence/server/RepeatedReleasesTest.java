@@ -4,12 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceListener.ReleaseReason;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -183,7 +184,7 @@ class RepeatedReleasesTest {
         ClaimedExecution execution = run(Duration.ofSeconds(1));
         StorageKey key = execution.key();
         fail(execution);
-        await().until(() -> memory.find(key).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> memory.find(key).orElseThrow().state() == State.ABANDONED);
         assertThat(memory.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION))
                 .isTrue();
         Claims.claim(memory, key);

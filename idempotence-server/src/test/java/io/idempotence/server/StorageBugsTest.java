@@ -9,8 +9,8 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -64,7 +64,7 @@ class StorageBugsTest {
         });
     }
 
-    private RecordState state() {
+    private State state() {
         return memory.find(key).orElseThrow().state();
     }
 
@@ -87,7 +87,7 @@ class StorageBugsTest {
                     .doesNotContain("order-1");
             assertThat(error.getThrowableProxy().getMessage()).isEqualTo("a bug of the storage");
             assertThat(error.getMDCPropertyMap()).containsEntry("idempotenceId", "order-1");
-            await().until(() -> state() == RecordState.ABANDONED);
+            await().until(() -> state() == State.ABANDONED);
         }
     }
 
@@ -108,7 +108,7 @@ class StorageBugsTest {
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
             assertThatThrownBy(() -> claims.claim(id, Claims.request(key, LEASE)))
                     .hasMessage("a bug of the storage");
-            awaitWithoutDelays(() -> state() == RecordState.RELEASED);
+            awaitWithoutDelays(() -> state() == State.RELEASED);
             assertThat(log.errors()).isEmpty();
         }
     }
@@ -121,7 +121,7 @@ class StorageBugsTest {
             assertThatThrownBy(() -> claims.save(id, Claims.request(key))).hasMessage("a bug of the storage");
             awaitWithoutDelays(() -> storage.count(Call.CLAIM) > 2 * StorageClaims.MAX_BUGS_IN_A_ROW);
             storage.after((call, which) -> {});
-            awaitWithoutDelays(() -> state() == RecordState.RELEASED);
+            awaitWithoutDelays(() -> state() == State.RELEASED);
             assertThat(log.errors()).isEmpty();
         }
     }

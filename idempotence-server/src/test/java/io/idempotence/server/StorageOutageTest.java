@@ -7,11 +7,12 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -90,7 +91,7 @@ class StorageOutageTest {
         return ((Decision.Run) decision).execution();
     }
 
-    private RecordState state(String id) {
+    private State state(String id) {
         return memory.find(StorageKey.of("default", "", "", IdempotenceId.of(id)))
                 .orElseThrow()
                 .state();
@@ -165,10 +166,10 @@ class StorageOutageTest {
         openTheBreaker();
         execution.finish(Verdict.KEEP, StoredResult.nothing());
         assertThat(storage.count(Call.COMPLETE)).isZero();
-        assertThat(state("running")).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(state("running")).isEqualTo(State.IN_PROGRESS);
 
         works();
-        await().atMost(Duration.ofSeconds(2)).until(() -> state("running") == RecordState.COMPLETED);
+        await().atMost(Duration.ofSeconds(2)).until(() -> state("running") == State.COMPLETED);
     }
 
     @Test
@@ -180,7 +181,7 @@ class StorageOutageTest {
         await().until(() -> storage.count(Call.COMPLETE) >= 6);
         works();
         long start = System.nanoTime();
-        await().until(() -> state("running") == RecordState.COMPLETED);
+        await().until(() -> state("running") == State.COMPLETED);
         // Its back-off would be over 3 s by now if it doubled each time.
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofMillis(1_500));
     }
@@ -235,7 +236,7 @@ class StorageOutageTest {
                 callers.submit(this::execute);
             }
             await("a claim that is refused").until(() -> isRefused(callers.submit(this::execute)));
-            List<Future<RecordState>> ends = new ArrayList<>();
+            List<Future<State>> ends = new ArrayList<>();
             for (int i = 0; i < running.size(); i++) {
                 String id = "running-" + i;
                 ClaimedExecution execution = running.get(i);
@@ -244,8 +245,8 @@ class StorageOutageTest {
                     return state(id);
                 }));
             }
-            for (Future<RecordState> end : ends) {
-                assertThat(end.get()).isEqualTo(RecordState.COMPLETED);
+            for (Future<State> end : ends) {
+                assertThat(end.get()).isEqualTo(State.COMPLETED);
             }
         } finally {
             goOn.countDown();

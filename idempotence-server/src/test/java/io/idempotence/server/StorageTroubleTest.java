@@ -17,8 +17,8 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.util.List;
 import java.util.Queue;
@@ -115,7 +115,7 @@ class StorageTroubleTest {
         });
         Idempotence idempotence = provider.idempotence();
         assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
-        await().until(() -> memory.find(KEY).orElseThrow().state() == RecordState.COMPLETED);
+        await().until(() -> memory.find(KEY).orElseThrow().state() == State.COMPLETED);
         assertThat(idempotence.execute(ID, provider::work)).isEqualTo("run 1");
     }
 
@@ -136,7 +136,7 @@ class StorageTroubleTest {
         down.set(false);
 
         for (StorageKey each : List.of(KEY, key("order-2"))) {
-            await().until(() -> memory.find(each).orElseThrow().state() == RecordState.COMPLETED);
+            await().until(() -> memory.find(each).orElseThrow().state() == State.COMPLETED);
         }
         assertThat(idempotence.execute(ID, provider::work)).startsWith("run 1run 1");
         assertThat(refusalOf(() -> idempotence.execute(second, provider::work))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
@@ -203,7 +203,7 @@ class StorageTroubleTest {
         assertThat(provider.events.stream().filter(event -> event == IdempotenceEvent.UNKNOWN))
                 .hasSize(1);
         assertThat(ids.stream()
-                        .filter(each -> memory.find(key(each)).orElseThrow().state() != RecordState.COMPLETED))
+                        .filter(each -> memory.find(key(each)).orElseThrow().state() != State.COMPLETED))
                 .containsExactly("broken");
     }
 }

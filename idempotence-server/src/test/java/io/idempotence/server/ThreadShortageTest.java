@@ -7,13 +7,14 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
-import io.idempotence.server.storage.ClaimRequest;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -65,7 +66,7 @@ class ThreadShortageTest {
         return idempotence.execute(IdempotenceId.of(id), () -> "run " + runs.incrementAndGet());
     }
 
-    private Optional<RecordState> state(String operation, String id) {
+    private Optional<State> state(String operation, String id) {
         return memory.find(StorageKey.of("default", "", operation, IdempotenceId.of(id)))
                 .map(record -> record.state());
     }
@@ -86,7 +87,7 @@ class ThreadShortageTest {
         limit.reached();
         assertThat(refusalOf(() -> execute("order-1"))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         assertThat(runs).hasValue(0);
-        assertThat(state("execute", "order-1")).contains(RecordState.RELEASED);
+        assertThat(state("execute", "order-1")).contains(State.RELEASED);
         assertThat(events).containsExactly(IdempotenceEvent.STORAGE_ERROR);
 
         limit.lifted();
@@ -100,12 +101,12 @@ class ThreadShortageTest {
         limit.reached();
         lose(Call.RELEASE);
         assertThat(claim("order-1")).isInstanceOf(Decision.Refuse.class);
-        assertThat(state("", "order-1")).contains(RecordState.IN_PROGRESS);
+        assertThat(state("", "order-1")).contains(State.IN_PROGRESS);
 
         limit.lifted();
         storage.before((call, key) -> {});
         ClaimedExecution another = run("order-2");
-        await().until(() -> state("", "order-1").orElseThrow() == RecordState.RELEASED);
+        await().until(() -> state("", "order-1").orElseThrow() == State.RELEASED);
         assertThat(storage.count(Call.RENEW)).isZero();
         another.release();
         another.finishWithoutResult(Verdict.RELEASE);
@@ -117,12 +118,12 @@ class ThreadShortageTest {
         StorageKey key = StorageKey.of("default", "", "", IdempotenceId.of("order-1"));
         memory.claim(new ClaimRequest(
                 key, Fingerprint.NONE, new Owner(1, 2), Duration.ofMillis(1), Duration.ofHours(1), false));
-        await().until(() -> state("", "order-1").orElseThrow() == RecordState.ABANDONED);
+        await().until(() -> state("", "order-1").orElseThrow() == State.ABANDONED);
         limit.reached();
         IdempotencePolicy reExecute =
                 IdempotencePolicy.builder().onAbandoned(OnAbandoned.RE_EXECUTE).build();
         assertThat(idempotence.engine().claim(call("order-1"), reExecute)).isInstanceOf(Decision.Refuse.class);
-        await().until(() -> state("", "order-1").orElseThrow() == RecordState.ABANDONED);
+        await().until(() -> state("", "order-1").orElseThrow() == State.ABANDONED);
 
         limit.lifted();
         Decision.Run again = (Decision.Run) idempotence.engine().claim(call("order-1"), reExecute);
@@ -192,7 +193,7 @@ class ThreadShortageTest {
         storage.before((call, key) -> {});
         // Whatever it is, it finds the threads missing.
         idempotence.delete(IdempotenceId.of("another"));
-        await().until(() -> state("", "order-1").orElseThrow() == RecordState.COMPLETED);
+        await().until(() -> state("", "order-1").orElseThrow() == State.COMPLETED);
     }
 
     @Test
@@ -205,10 +206,10 @@ class ThreadShortageTest {
         storage.before((call, key) -> {});
         long probes = storage.count(Call.DELETE);
         await("probes that succeed").until(() -> storage.count(Call.DELETE) > probes + 1);
-        assertThat(state("", "order-1")).contains(RecordState.IN_PROGRESS);
+        assertThat(state("", "order-1")).contains(State.IN_PROGRESS);
 
         limit.lifted();
-        await().until(() -> state("", "order-1").orElseThrow() == RecordState.COMPLETED);
+        await().until(() -> state("", "order-1").orElseThrow() == State.COMPLETED);
     }
 
     @Test
@@ -220,7 +221,7 @@ class ThreadShortageTest {
         assertThat(execution.finish(Verdict.KEEP, StoredResult.nothing())).isEmpty();
         storage.before((call, key) -> {});
         idempotence.close();
-        assertThat(state("", "order-1")).contains(RecordState.COMPLETED);
+        assertThat(state("", "order-1")).contains(State.COMPLETED);
         assertThat(events).doesNotContain(IdempotenceEvent.UNKNOWN);
     }
 
@@ -235,7 +236,7 @@ class ThreadShortageTest {
         for (int i = 0; i < 3; i++) {
             String id = "order-" + i;
             follows.execute(IdempotenceId.of(id), () -> "paid");
-            assertThat(state("execute", id)).contains(RecordState.COMPLETED);
+            assertThat(state("execute", id)).contains(State.COMPLETED);
         }
         limit.lifted();
         CountDownLatch written = new CountDownLatch(1);

@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.FaultyStorage;

@@ -5,8 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotencePolicy.Verdict;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.io.IOException;
 import java.time.Duration;
@@ -32,7 +33,7 @@ class WorkExceptionsTest {
         idempotence.close();
     }
 
-    private RecordState state() {
+    private State state() {
         return storage.find(StorageKey.of("default", "", "execute", id))
                 .orElseThrow()
                 .state();
@@ -49,7 +50,7 @@ class WorkExceptionsTest {
                         throw thrown;
                     }))
                     .isSameAs(thrown);
-            assertThat(state()).isEqualTo(RecordState.RELEASED);
+            assertThat(state()).isEqualTo(State.RELEASED);
         }
     }
 
@@ -65,7 +66,7 @@ class WorkExceptionsTest {
                             throw thrown;
                         }))
                 .isSameAs(thrown);
-        assertThat(state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(state()).isEqualTo(State.COMPLETED);
     }
 
     @Test
@@ -83,7 +84,7 @@ class WorkExceptionsTest {
                     ResultCodec.text(),
                     (Idempotence.Work<CompletionStage<String>>) execution -> failed);
             assertThat(catchThrowable(result::join)).hasCause(cause);
-            assertThat(state()).isEqualTo(RecordState.RELEASED);
+            assertThat(state()).isEqualTo(State.RELEASED);
         }
     }
 }

@@ -1,9 +1,16 @@
 package io.idempotence.client.feign;
 
+import feign.AsyncClient;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
+import feign.Capability;
+import feign.Client;
+import feign.Contract;
 import feign.Feign;
 import feign.FeignException;
+import feign.InvocationHandlerFactory;
+import feign.Retryer;
+import feign.codec.Encoder;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
@@ -11,6 +18,7 @@ import io.idempotence.http.InvalidIdempotencyKeyException;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The client half for Feign. It gives every logical call one idempotence ID and keeps it on every attempt (promise P1).
@@ -187,11 +195,54 @@ public final class IdempotentFeign {
 
     private static void installAll(BaseBuilder<?, ?> builder, IdempotenceClientConfig config) {
         Installation installation = Installation.of(Objects.requireNonNull(config, "config"), builder);
-        if (FeignInternals.elements(builder, "capabilities").stream()
-                .anyMatch(IdempotenceCapability.class::isInstance)) {
+        if (FeignInternals.elements(builder, "capabilities").stream().anyMatch(Installed.class::isInstance)) {
             throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
         }
         builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
-        builder.addCapability(new IdempotenceCapability(installation));
+        builder.addCapability(new Installed(installation));
+    }
+
+    /**
+     * The Feign capability of the client half. Not for direct use: {@link IdempotentFeign#install} adds it. It is public because Feign calls it
+     * by reflection.
+     */
+    public static final class Installed implements Capability {
+        private final Installation installation;
+
+        Installed(Installation installation) {
+            this.installation = installation;
+        }
+
+        @Override
+        public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
+            return new IdempotentInvocationHandlerFactory(factory, installation);
+        }
+
+        @Override
+        public Contract enrich(Contract contract) {
+            return type -> installation.feign().learn(contract.parseAndValidateMetadata(type));
+        }
+
+        @Override
+        public Encoder enrich(Encoder encoder) {
+            return new EncoderOfOneBody(encoder, installation.calls());
+        }
+
+        @Override
+        public Client enrich(Client client) {
+            return new ObservingClient(client, installation);
+        }
+
+        @Override
+        public AsyncClient<Object> enrich(@Nullable AsyncClient<Object> client) {
+            return new ObservingAsyncClient<>(
+                    client == null ? installation.feign().defaultAsyncClient() : client, installation);
+        }
+
+        @Override
+        public Retryer enrich(Retryer retryer) {
+            installation.warnings().retryerIsReplaced(retryer);
+            return new RetryerWithoutId(retryer, installation.calls());
+        }
     }
 }

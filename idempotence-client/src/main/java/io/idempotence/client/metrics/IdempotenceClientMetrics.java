@@ -1,7 +1,7 @@
 package io.idempotence.client.metrics;
 
-import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.micrometer.core.instrument.Counter;
@@ -64,7 +64,7 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
 
     private record Called(String client, String method, IdempotenceClientEvent.Result result) {}
 
-    private record Attempted(String client, AttemptOutcome outcome) {}
+    private record Attempted(String client, Outcome outcome) {}
 
     private IdempotenceClientMetrics(MeterRegistry registry) {
         this.registry = registry;

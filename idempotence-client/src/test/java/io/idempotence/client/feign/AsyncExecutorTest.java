@@ -12,7 +12,7 @@ import feign.AsyncFeign;
 import feign.Client;
 import feign.FeignException;
 import feign.Target.HardCodedTarget;
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.feign.AsyncCalls.Wire;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.lang.reflect.Field;
@@ -74,7 +74,7 @@ class AsyncExecutorTest extends FeignTestBase {
         assertThat(failure(rejected.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(attempts).singleElement().satisfies(attempt -> {
-            assertThat(attempt.outcome()).isEqualTo(AttemptOutcome.IN_PROGRESS);
+            assertThat(attempt.outcome()).isEqualTo(Outcome.IN_PROGRESS);
             assertThat(attempt.waitBeforeNext()).isEmpty();
         });
     }

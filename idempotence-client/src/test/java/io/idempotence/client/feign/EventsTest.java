@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.FeignException;
-import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.TestServer.Reply;
@@ -40,7 +40,7 @@ class EventsTest extends FeignTestBase {
         orders().create("x");
         assertThat(attempts).hasSize(2);
         IdempotenceAttemptEvent first = attempts.get(0);
-        assertThat(first.outcome()).isEqualTo(AttemptOutcome.RETRYABLE);
+        assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
         assertThat(first.status()).hasValue(503);
         assertThat(first.number()).isEqualTo(1);
         assertThat(first.requests()).isEqualTo(1);
@@ -50,7 +50,7 @@ class EventsTest extends FeignTestBase {
         assertThat(first.client()).isEqualTo("orders");
         assertThat(first.method()).isEqualTo("Orders#create(String)");
         IdempotenceAttemptEvent second = attempts.get(1);
-        assertThat(second.outcome()).isEqualTo(AttemptOutcome.REPLAYED);
+        assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
         assertThat(second.number()).isEqualTo(2);
         assertThat(second.requests()).isEqualTo(3);
         assertThat(second.polls()).isEqualTo(2);
@@ -111,12 +111,12 @@ class EventsTest extends FeignTestBase {
         assertThat(attempts)
                 .extracting(IdempotenceAttemptEvent::outcome)
                 .containsExactly(
-                        AttemptOutcome.UNDETERMINED,
-                        AttemptOutcome.NOT_SENT,
-                        AttemptOutcome.SUCCEEDED,
-                        AttemptOutcome.FINAL,
-                        AttemptOutcome.REFUSED,
-                        AttemptOutcome.REPLAYED);
+                        Outcome.UNDETERMINED,
+                        Outcome.NOT_SENT,
+                        Outcome.SUCCEEDED,
+                        Outcome.FINAL,
+                        Outcome.REFUSED,
+                        Outcome.REPLAYED);
         assertThat(attempts.get(0).status()).isEmpty();
     }
 
@@ -212,7 +212,7 @@ class EventsTest extends FeignTestBase {
                     "m",
                     Optional.empty(),
                     1,
-                    AttemptOutcome.FINAL,
+                    Outcome.FINAL,
                     OptionalInt.of(409),
                     2,
                     1,

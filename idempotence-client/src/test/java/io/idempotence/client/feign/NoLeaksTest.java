@@ -17,7 +17,7 @@ class NoLeaksTest extends FeignTestBase {
         Installation installation = Installation.of(fast().build(), feign.Feign.builder());
         Orders orders = target(Feign.builder()
                 .requestInterceptor(new IdempotenceRequestInterceptor(installation))
-                .addCapability(new IdempotenceCapability(installation)));
+                .addCapability(new IdempotentFeign.Installed(installation)));
         server.respond(Reply.status(503));
         for (int i = 0; i < 500; i++) {
             orders.create("x" + i);

@@ -13,7 +13,7 @@ import feign.Response;
 import feign.RetryableException;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;
@@ -150,7 +150,7 @@ class TimeOfACallTest extends FeignTestBase {
                 .hasMessageContaining("deadline");
         assertThat(server.requests()).hasSize(slowAttempt - 1);
         assertEnd(FAILED, slowAttempt, slowAttempt - 1);
-        assertThat(attempts.get(slowAttempt - 1).outcome()).isEqualTo(AttemptOutcome.NOT_SENT);
+        assertThat(attempts.get(slowAttempt - 1).outcome()).isEqualTo(Outcome.NOT_SENT);
     }
 
     @Test

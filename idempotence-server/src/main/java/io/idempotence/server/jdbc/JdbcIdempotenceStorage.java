@@ -1,7 +1,7 @@
 package io.idempotence.server.jdbc;
 
+import io.idempotence.internal.Millis;
 import io.idempotence.server.IdempotentExecution;
-import io.idempotence.server.storage.Millis;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.sql.Connection;

@@ -1,12 +1,12 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -51,11 +51,11 @@ final class RecordHeader {
         if (state == 'P' || state == 'T' || state == 'U') {
             leaseLeft = retentionLeft.minusMillis(buffer.getLong(BYTES));
         }
-        RecordState shown = switch (state) {
-            case 'C', 'D' -> RecordState.COMPLETED;
-            case 'R' -> RecordState.RELEASED;
-            case 'U' -> RecordState.UNKNOWN;
-            default -> leaseLeft.toMillis() > 0 ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
+        State shown = switch (state) {
+            case 'C', 'D' -> State.COMPLETED;
+            case 'R' -> State.RELEASED;
+            case 'U' -> State.UNKNOWN;
+            default -> leaseLeft.toMillis() > 0 ? State.IN_PROGRESS : State.ABANDONED;
         };
         return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
     }

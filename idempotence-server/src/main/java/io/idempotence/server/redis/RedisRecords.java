@@ -1,14 +1,14 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.internal.Millis;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.CompletionRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.Millis;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;

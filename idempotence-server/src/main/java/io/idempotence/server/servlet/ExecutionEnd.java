@@ -3,7 +3,7 @@ package io.idempotence.server.servlet;
 import io.idempotence.internal.Causes;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
-import io.idempotence.server.Verdict;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.RequestDispatcher;

@@ -1,6 +1,11 @@
 package io.idempotence.server.storage;
 
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.Locale;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * A record as an operator sees it.
@@ -12,5 +17,57 @@ import java.time.Duration;
  *     states
  * @param retentionLeft the time until the record is gone
  */
-public record IdempotenceRecord(
-        StorageKey key, RecordState state, long fence, Duration leaseLeft, Duration retentionLeft) {}
+public record IdempotenceRecord(StorageKey key, State state, long fence, Duration leaseLeft, Duration retentionLeft) {
+
+    /** The state of a record. A claim whose lease is over is {@link #ABANDONED}; that state is derived, never stored. */
+    public enum State {
+        /** Claimed, and the lease runs. */
+        IN_PROGRESS,
+        /** Finished; its result is replayed until retention ends. */
+        COMPLETED,
+        /** Failed and released; the next attempt may run. */
+        RELEASED,
+        /** The handler marked its outcome as unknown. */
+        UNKNOWN,
+        /** Claimed, the lease is over, nothing was recorded. */
+        ABANDONED;
+
+        /**
+         * The name that tools and operators use.
+         *
+         * @return {@code in-progress}, {@code completed}, {@code released}, {@code unknown} or {@code abandoned}
+         */
+        public String label() {
+            return name().toLowerCase(Locale.ROOT).replace('_', '-');
+        }
+
+        /**
+         * The states that an operator names.
+         *
+         * @param name a {@link #label}, in any case, or {@code all}
+         * @return one state, or all of them
+         * @throws IllegalArgumentException if it is neither
+         */
+        public static Set<State> named(String name) {
+            String plain = name.strip().toLowerCase(Locale.ROOT);
+            Set<State> named = EnumSet.allOf(State.class);
+            if (!plain.equals("all")) {
+                named.removeIf(state -> !state.label().equals(plain));
+            }
+            if (named.isEmpty()) {
+                throw new IllegalArgumentException("state must be "
+                        + Arrays.stream(values()).map(State::label).collect(Collectors.joining(", "))
+                        + " or all, got '" + name + "'");
+            }
+            return named;
+        }
+    }
+
+    /** The finding of a person, or of the operation's recovery rule, about an abandoned or unknown execution (T17). */
+    public enum Resolution {
+        /** It took effect: the ID is completed without a response. Later attempts are refused as result-unavailable. */
+        APPLIED,
+        /** It took no effect: the ID is released. The next attempt runs. */
+        NOT_APPLIED
+    }
+}

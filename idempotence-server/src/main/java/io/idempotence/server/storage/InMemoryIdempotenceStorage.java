@@ -1,5 +1,8 @@
 package io.idempotence.server.storage;
 
+import io.idempotence.internal.Millis;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StoredRecord.Phase;
 import io.idempotence.server.storage.StoredRecord.Step;
 import java.time.Clock;

@@ -1,5 +1,9 @@
 package io.idempotence.server.storage;
 
+import io.idempotence.internal.Millis;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -242,11 +246,11 @@ public record StoredRecord(
     public IdempotenceRecord seenAt(StorageKey key, long now) {
         boolean open = phase == Phase.CLAIMED || phase == Phase.UNKNOWN;
         Duration leaseLeft = open ? Duration.ofMillis(leaseUntil - now) : Duration.ZERO;
-        RecordState state = switch (phase) {
-            case CLAIMED -> leaseUntil > now ? RecordState.IN_PROGRESS : RecordState.ABANDONED;
-            case COMPLETED, PROVISIONAL -> RecordState.COMPLETED;
-            case RELEASED -> RecordState.RELEASED;
-            case UNKNOWN -> RecordState.UNKNOWN;
+        State state = switch (phase) {
+            case CLAIMED -> leaseUntil > now ? State.IN_PROGRESS : State.ABANDONED;
+            case COMPLETED, PROVISIONAL -> State.COMPLETED;
+            case RELEASED -> State.RELEASED;
+            case UNKNOWN -> State.UNKNOWN;
         };
         return new IdempotenceRecord(key, state, fence, leaseLeft, Duration.ofMillis(expiresAt - now));
     }

@@ -19,7 +19,7 @@ import io.idempotence.server.ResultCodec;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
@@ -129,7 +129,7 @@ class JdbcBusinessTransactionTest {
                         return "never";
                     }))
                     .isInstanceOf(ExecutionOvertakenException.class);
-            assertThat(storage.find(failed.get()).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+            assertThat(storage.find(failed.get()).orElseThrow().state()).isEqualTo(State.COMPLETED);
 
             IdempotenceId fine = new IdempotenceId(UUID.randomUUID().toString());
             for (int i = 0; i < 2; i++) {
@@ -164,7 +164,7 @@ class JdbcBusinessTransactionTest {
             Awaitility.await().until(() -> wire.count(FaultyStorage.Call.CLAIM) == 3);
         }
 
-        assertThat(storage.find(paused.key()).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(storage.find(paused.key()).orElseThrow().state()).isEqualTo(State.ABANDONED);
         run(databases, storage, paused);
         assertThat(storage.complete(paused, new byte[] {1}, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
     }

@@ -3,10 +3,10 @@ package io.idempotence.server.jdbc;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;

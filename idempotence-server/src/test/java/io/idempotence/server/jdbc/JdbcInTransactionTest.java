@@ -12,15 +12,15 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
@@ -46,7 +46,7 @@ class JdbcInTransactionTest {
         assertThat(storage.renew(claim, Claims.SHORT)).isEqualTo(new WriteResult.Done());
         databases.letPass(Claims.SHORT);
 
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.ABANDONED);
         ClaimResult.Claimed heir = (ClaimResult.Claimed) storage.claim(Claims.request(key));
         assertThat(heir.takenOver()).isTrue();
         assertThat(heir.claim().fence()).isEqualTo(2);
@@ -82,12 +82,12 @@ class JdbcInTransactionTest {
         run(databases, storage, claim);
         databases.letPass(Claims.SHORT);
 
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.COMPLETED);
         assertThat(storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION))
                 .isFalse();
         assertAppliedWithoutResult(storage.claim(Claims.request(key)));
         assertAppliedWithoutResult(storage.claim(Claims.request(key)));
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.COMPLETED);
         assertThat(storage.claim(new ClaimRequest(
                         key,
                         Fingerprint.of(new byte[] {
@@ -151,7 +151,7 @@ class JdbcInTransactionTest {
         StorageKey third = Claims.newKey();
         run(databases, storage, Claims.claim(storage, third));
         databases.execute("DELETE FROM idempotence_record WHERE id = '" + third.value() + "'");
-        assertThat(storage.find(third).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(storage.find(third).orElseThrow().state()).isEqualTo(State.COMPLETED);
         assertAppliedWithoutResult(storage.claim(Claims.request(third)));
         assertAppliedWithoutResult(storage.claim(Claims.request(third)));
 
@@ -217,11 +217,11 @@ class JdbcInTransactionTest {
         assertThat(storage.list(namespace))
                 .extracting(IdempotenceRecord::key, IdempotenceRecord::state)
                 .containsExactlyInAnyOrder(
-                        tuple(running, RecordState.IN_PROGRESS),
-                        tuple(applied, RecordState.COMPLETED),
-                        tuple(unknownButApplied, RecordState.COMPLETED),
-                        tuple(brokenOff, RecordState.ABANDONED),
-                        tuple(ofAnEarlierLife, RecordState.ABANDONED));
+                        tuple(running, State.IN_PROGRESS),
+                        tuple(applied, State.COMPLETED),
+                        tuple(unknownButApplied, State.COMPLETED),
+                        tuple(brokenOff, State.ABANDONED),
+                        tuple(ofAnEarlierLife, State.ABANDONED));
         assertThat(IdempotenceAdmin.of(storage, namespace).listUncertain(Duration.ZERO))
                 .extracting(IdempotenceRecord::key)
                 .containsExactlyInAnyOrder(brokenOff, ofAnEarlierLife);

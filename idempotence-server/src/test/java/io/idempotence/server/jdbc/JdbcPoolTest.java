@@ -17,10 +17,10 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.IdempotentCall;
-import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.ClaimResult;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
@@ -87,7 +87,7 @@ class JdbcPoolTest {
                 .build();
     }
 
-    private RecordState state() {
+    private State state() {
         return admin.find(admin.executeKey(id)).orElseThrow().state();
     }
 
@@ -129,12 +129,12 @@ class JdbcPoolTest {
                         return pay();
                     }))
                     .isEqualTo("payment 1");
-            assertThat(state()).isEqualTo(RecordState.IN_PROGRESS);
+            assertThat(state()).isEqualTo(State.IN_PROGRESS);
             assertThat(events).containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.STORAGE_ERROR);
             assertThat(refusalOf(() -> idempotence.execute(id, this::pay))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
 
             giveBack();
-            await().until(() -> state() == RecordState.COMPLETED);
+            await().until(() -> state() == State.COMPLETED);
             assertThat(idempotence.execute(id, this::pay)).isEqualTo("payment 1");
         }
         assertThat(runs).hasValue(1);
@@ -152,18 +152,18 @@ class JdbcPoolTest {
                         Idempotence.builder(elsewhere).policy(policy).build()) {
             assertThat(idempotence.execute(id, () -> {
                         takeAll();
-                        await().until(() -> state() == RecordState.ABANDONED);
+                        await().until(() -> state() == State.ABANDONED);
                         assertThat(refusalOf(() -> other.execute(id, this::pay)))
                                 .isEqualTo(Refusal.OUTCOME_UNKNOWN);
                         await().until(() -> log.warnings().stream()
                                 .map(ILoggingEvent::getFormattedMessage)
                                 .anyMatch(warning -> warning.contains("a lease could not be renewed")));
                         giveBack();
-                        await().until(() -> state() == RecordState.IN_PROGRESS);
+                        await().until(() -> state() == State.IN_PROGRESS);
                         return pay();
                     }))
                     .isEqualTo("payment 1");
-            assertThat(state()).isEqualTo(RecordState.COMPLETED);
+            assertThat(state()).isEqualTo(State.COMPLETED);
         }
         assertThat(runs).hasValue(1);
         assertThat(events).containsExactly(IdempotenceEvent.CLAIMED);

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.sql.Connection;

@@ -8,14 +8,14 @@ import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.server.CapturedLog;
 import io.idempotence.server.storage.AtOnce;
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.StorageKey;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -381,7 +381,7 @@ class JdbcTablesTest {
 
         List<Boolean> resolved = AtOnce.run(4, () -> storage.resolve(key, 1, Resolution.NOT_APPLIED, Claims.RETENTION));
         assertThat(resolved).containsOnlyOnce(true);
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.RELEASED);
 
         StorageKey second = Claims.newKey();
         Claims.claim(storage, second, Claims.SHORT);

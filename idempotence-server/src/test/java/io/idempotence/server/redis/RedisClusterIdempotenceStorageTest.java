@@ -3,11 +3,11 @@ package io.idempotence.server.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;

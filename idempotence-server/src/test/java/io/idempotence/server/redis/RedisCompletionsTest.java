@@ -11,14 +11,14 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotencePolicy.Completion;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.IdempotentCall;
-import io.idempotence.server.Verdict;
 import io.idempotence.server.storage.Claims;
-import io.idempotence.server.storage.CompletionRequest;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
@@ -62,10 +62,10 @@ class RedisCompletionsTest extends RedisTestBase {
 
     private static void assertCompleted(List<CompletionRequest> requests) {
         assertThat(requests)
-                .allSatisfy(request -> assertThat(state(request.claim().key())).isEqualTo(RecordState.COMPLETED));
+                .allSatisfy(request -> assertThat(state(request.claim().key())).isEqualTo(State.COMPLETED));
     }
 
-    private static RecordState state(StorageKey of) {
+    private static State state(StorageKey of) {
         return storage.find(of).map(IdempotenceRecord::state).orElseThrow();
     }
 
@@ -195,7 +195,7 @@ class RedisCompletionsTest extends RedisTestBase {
 
             for (ClaimedExecution execution : executions) {
                 if (execution != damaged) {
-                    await().until(() -> state(execution.key()), RecordState.COMPLETED::equals);
+                    await().until(() -> state(execution.key()), State.COMPLETED::equals);
                 }
             }
             await().until(() -> failures.contains(damaged.id().value()));

@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
@@ -141,7 +141,7 @@ class RedisFaultsTest {
                     .isEqualTo(new WriteResult.Done());
 
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Completed.class);
-            assertThat(storage.find(lost).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+            assertThat(storage.find(lost).orElseThrow().state()).isEqualTo(State.COMPLETED);
             assertUnavailable(() -> storage.claim(Claims.request(second)), "OOM");
         }
     }
@@ -154,7 +154,7 @@ class RedisFaultsTest {
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
                 Jedis jedis = redis.jedis()) {
             Claims.claim(storage, abandoned, Claims.SHORT);
-            Awaitility.await().until(() -> storage.find(abandoned).orElseThrow().state() == RecordState.ABANDONED);
+            Awaitility.await().until(() -> storage.find(abandoned).orElseThrow().state() == State.ABANDONED);
             ClaimRequest first = Claims.request(key);
             ClaimRequest takeOver = Claims.takeOver(abandoned);
             storage.claim(first);

@@ -13,8 +13,8 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
@@ -133,7 +133,7 @@ class RedisLostReplyTest {
         atLoss.set(NOTHING);
         inDoubt(() -> storage.resolve(key, 1, Resolution.APPLIED, Claims.RETENTION));
 
-        assertThat(elsewhere.find(key).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(elsewhere.find(key).orElseThrow().state()).isEqualTo(State.COMPLETED);
     }
 
     @Test

@@ -5,14 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
 import io.idempotence.server.storage.WriteResult;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -192,10 +192,10 @@ class RedisRecordTest extends RedisTestBase {
         ClaimRequest shortLived =
                 new ClaimRequest(key, Fingerprint.NONE, new Owner(1, 2), Duration.ofMillis(1), Claims.RETENTION, false);
         Claim claim = ((ClaimResult.Claimed) storage.claim(shortLived)).claim();
-        await().until(() -> storage.find(key).orElseThrow().state() == RecordState.ABANDONED);
+        await().until(() -> storage.find(key).orElseThrow().state() == State.ABANDONED);
         jedis.persist(rawKey);
 
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.IN_PROGRESS);
         assertThat(storage.claim(
                         new ClaimRequest(key, Fingerprint.NONE, new Owner(3, 4), Claims.LEASE, Claims.RETENTION, true)))
                 .isInstanceOf(ClaimResult.InProgress.class);
@@ -209,7 +209,7 @@ class RedisRecordTest extends RedisTestBase {
         Claims.claim(storage, key);
         jedis.pexpire(rawKey, Claims.RETENTION.minus(Claims.LEASE).toMillis());
 
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.ABANDONED);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.ABANDONED);
         assertThat(storage.claim(new ClaimRequest(
                         key, Fingerprint.NONE, new Owner(3, 4), Claims.LEASE, Claims.RETENTION, false)))
                 .isEqualTo(new ClaimResult.Abandoned(1));

@@ -7,8 +7,8 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
@@ -107,7 +107,7 @@ class RedisRightsTest extends RedisTestBase {
                             StorageUnavailableException.class,
                             e -> assertThat(e.certainty()).isEqualTo(StorageUnavailableException.Certainty.GIVEN_BACK))
                     .hasMessageContaining("ACL SETUSER <user> +wait");
-            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.RELEASED);
             assertThat(replica.port()).isPositive();
         }
     }

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.Claim;
-import io.idempotence.server.storage.ClaimRequest;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
@@ -122,7 +122,7 @@ class RedisSlotsTest {
 
         assertThat(former.get(0).claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
         assertThat(former.get(1).renew(claim, Claims.LEASE)).isEqualTo(new WriteResult.Done());
-        assertThat(former.get(2).find(key).map(IdempotenceRecord::state)).contains(RecordState.IN_PROGRESS);
+        assertThat(former.get(2).find(key).map(IdempotenceRecord::state)).contains(State.IN_PROGRESS);
         assertThat(former.get(3).complete(claim, new byte[] {7}, Claims.RETENTION))
                 .isEqualTo(new WriteResult.Done());
         assertReplayed(former.get(4), key);

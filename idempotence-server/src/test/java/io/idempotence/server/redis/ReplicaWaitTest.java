@@ -16,7 +16,7 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
@@ -46,13 +46,13 @@ class ReplicaWaitTest {
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("0 of 1 replicas have the write");
 
-            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.RELEASED);
+            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.RELEASED);
 
             replica.resume();
             await().atMost(Duration.ofSeconds(20))
                     .ignoreExceptions()
                     .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
-            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.IN_PROGRESS);
+            assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.IN_PROGRESS);
             // A refused owner has no claim any more.
             assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
         }
@@ -67,13 +67,13 @@ class ReplicaWaitTest {
                 RedisIdempotenceStorage storage = replicated(primary)) {
             StorageKey key = Claims.newKey();
             alone.renew(Claims.claim(alone, key), Duration.ofMillis(1));
-            await().until(() -> alone.find(key).orElseThrow().state() == RecordState.ABANDONED);
+            await().until(() -> alone.find(key).orElseThrow().state() == State.ABANDONED);
             replica.pause();
 
             assertThatThrownBy(() -> storage.claim(Claims.takeOver(key)))
                     .isInstanceOf(StorageUnavailableException.class);
 
-            await().until(() -> alone.find(key).orElseThrow().state() == RecordState.ABANDONED);
+            await().until(() -> alone.find(key).orElseThrow().state() == State.ABANDONED);
             assertThat(alone.claim(Claims.takeOver(key)))
                     .isInstanceOfSatisfying(
                             ClaimResult.Claimed.class,
@@ -101,7 +101,7 @@ class ReplicaWaitTest {
             IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
             await().until(
                             () -> admin.find(admin.executeKey(id)).orElseThrow().state(),
-                            state -> state != RecordState.IN_PROGRESS);
+                            state -> state != State.IN_PROGRESS);
             assertThat(admin.listUncertain(Duration.ZERO)).isEmpty();
             replica.resume();
 

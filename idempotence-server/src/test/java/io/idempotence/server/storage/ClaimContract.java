@@ -2,6 +2,8 @@ package io.idempotence.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -15,7 +17,7 @@ interface ClaimContract extends StorageUnderTest {
         ClaimResult result = storage().claim(request(owner, LONG));
 
         assertThat(result).isEqualTo(new ClaimResult.Claimed(new Claim(key(), PAY, owner, 1), false));
-        assertState(RecordState.IN_PROGRESS, 1);
+        assertState(State.IN_PROGRESS, 1);
     }
 
     @Test
@@ -24,7 +26,7 @@ interface ClaimContract extends StorageUnderTest {
         ClaimResult first = storage().claim(request);
 
         assertThat(storage().claim(request)).isEqualTo(first);
-        assertState(RecordState.IN_PROGRESS, 1);
+        assertState(State.IN_PROGRESS, 1);
     }
 
     @Test
@@ -64,7 +66,7 @@ interface ClaimContract extends StorageUnderTest {
         storage().delete(key());
         Claim abandoned = claim(SHORT);
         passTime(SHORT);
-        assertState(RecordState.ABANDONED, 1);
+        assertState(State.ABANDONED, 1);
         assertMismatch(abandoned.owner());
 
         storage().complete(abandoned, RESULT, RETENTION);
@@ -87,7 +89,7 @@ interface ClaimContract extends StorageUnderTest {
         storage().complete(claim(LONG), RESULT, RETENTION);
 
         assertReplays(RESULT);
-        assertState(RecordState.COMPLETED, 1);
+        assertState(State.COMPLETED, 1);
     }
 
     @Test
@@ -106,7 +108,7 @@ interface ClaimContract extends StorageUnderTest {
 
         assertThat(storage().claim(request(newOwner(), LONG))).isEqualTo(new ClaimResult.Abandoned(1));
         assertThat(storage().claim(request(newOwner(), LONG))).isEqualTo(new ClaimResult.Abandoned(1));
-        assertState(RecordState.ABANDONED, 1);
+        assertState(State.ABANDONED, 1);
         assertThat(storage().find(key()).orElseThrow().leaseLeft()).isLessThanOrEqualTo(Duration.ZERO);
     }
 
@@ -118,7 +120,7 @@ interface ClaimContract extends StorageUnderTest {
 
         assertThat(storage().claim(takeOver(heir, LONG)))
                 .isEqualTo(new ClaimResult.Claimed(new Claim(key(), PAY, heir, 2), true));
-        assertState(RecordState.IN_PROGRESS, 2);
+        assertState(State.IN_PROGRESS, 2);
     }
 
     @Test
@@ -146,7 +148,7 @@ interface ClaimContract extends StorageUnderTest {
     @Test
     default void releasedIdRunsAgainWithTheNextFence() {
         storage().release(claim(LONG), RETENTION);
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
         Owner next = newOwner();
 
         assertThat(storage().claim(request(next, LONG)))
@@ -162,7 +164,7 @@ interface ClaimContract extends StorageUnderTest {
         assertThat(storage().claim(request(newOwner(), LONG))).isEqualTo(new ClaimResult.Unknown());
         assertThat(storage().claim(takeOver(newOwner(), LONG))).isEqualTo(new ClaimResult.Unknown());
         assertThat(storage().claim(takeOver(claim.owner(), LONG))).isEqualTo(new ClaimResult.Unknown());
-        assertState(RecordState.UNKNOWN, 1);
+        assertState(State.UNKNOWN, 1);
     }
 
     @Test
@@ -214,7 +216,7 @@ interface ClaimContract extends StorageUnderTest {
         storage().release(claimed(storage().claim(request)), RETENTION);
 
         assertThat(storage().claim(request)).isInstanceOf(ClaimResult.InProgress.class);
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
 
         Claim next = claim(LONG);
         assertThat(next.fence()).isEqualTo(2);

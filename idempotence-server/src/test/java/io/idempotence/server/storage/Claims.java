@@ -1,6 +1,7 @@
 package io.idempotence.server.storage;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.UUID;

@@ -3,6 +3,9 @@ package io.idempotence.server.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,7 +39,7 @@ interface CompletionContract extends StorageUnderTest {
                 .isEqualTo(new WriteResult.Done());
 
         assertReplays(RESULT);
-        assertState(RecordState.COMPLETED, 1);
+        assertState(State.COMPLETED, 1);
         assertThat(storage().resolve(key(), 1, Resolution.NOT_APPLIED, RETENTION))
                 .isFalse();
     }
@@ -51,7 +54,7 @@ interface CompletionContract extends StorageUnderTest {
         // Also when its reply got lost and it is sent again.
         assertThat(storage().complete(claim, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
         assertReplays(OTHER_RESULT);
-        assertState(RecordState.COMPLETED, 1);
+        assertState(State.COMPLETED, 1);
     }
 
     @Test
@@ -81,7 +84,7 @@ interface CompletionContract extends StorageUnderTest {
         assertFenced(storage().complete(withFence(claim, 2), OTHER_RESULT, RETENTION), RESULT);
         storage().claim(takeOver(newOwner(), LONG));
         assertReplays(RESULT);
-        assertState(RecordState.COMPLETED, 1);
+        assertState(State.COMPLETED, 1);
     }
 
     @Test
@@ -126,7 +129,7 @@ interface CompletionContract extends StorageUnderTest {
         assertFenced(storage().complete(withFence(claim, 2), OTHER_RESULT, RETENTION), RESULT);
         storage().claim(takeOver(newOwner(), LONG));
         assertReplays(RESULT);
-        assertState(RecordState.COMPLETED, 1);
+        assertState(State.COMPLETED, 1);
     }
 
     @Test
@@ -146,7 +149,7 @@ interface CompletionContract extends StorageUnderTest {
         storage().delete(key());
         storage().complete(second, RESULT, RETENTION);
 
-        assertState(RecordState.COMPLETED, 2);
+        assertState(State.COMPLETED, 2);
     }
 
     @Test

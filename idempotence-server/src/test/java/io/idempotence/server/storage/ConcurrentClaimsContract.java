@@ -2,6 +2,8 @@ package io.idempotence.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -27,7 +29,7 @@ interface ConcurrentClaimsContract extends StorageUnderTest {
         List<ClaimResult> results = AtOnce.run(50, () -> storage().claim(takeOver(newOwner(), LONG)));
 
         assertThat(results).filteredOn(ClaimResult.Claimed.class::isInstance).hasSize(1);
-        assertState(RecordState.IN_PROGRESS, 2);
+        assertState(State.IN_PROGRESS, 2);
     }
 
     /** The invariant of the protocol: executions per ID are at most 1 + take-overs + releases, one at a time. */

@@ -1,5 +1,8 @@
 package io.idempotence.server.storage;
 
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,6 +3,9 @@ package io.idempotence.server.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -47,7 +50,7 @@ public final class Formats {
                 .isInstanceOf(ClaimResult.Mismatch.class);
         switch (name) {
             case "claimed" -> {
-                assertState(storage, key, RecordState.IN_PROGRESS, 1);
+                assertState(storage, key, State.IN_PROGRESS, 1);
                 assertThat(claim(storage, key, OTHER)).isInstanceOf(ClaimResult.InProgress.class);
                 assertThat(storage.renew(own(key, 1), LEASE)).isEqualTo(new WriteResult.Done());
                 assertThat(storage.complete(own(key, 1), new byte[] {2, 9}, RETENTION))
@@ -55,12 +58,12 @@ public final class Formats {
                 assertResult(storage, key, new byte[] {2, 9});
             }
             case "taken-over" -> {
-                assertState(storage, key, RecordState.IN_PROGRESS, 2);
+                assertState(storage, key, State.IN_PROGRESS, 2);
                 assertThat(claim(storage, key, OWNER)).isEqualTo(new ClaimResult.Claimed(own(key, 2), true));
                 assertThat(storage.release(own(key, 2), RETENTION)).isEqualTo(new WriteResult.Done());
             }
             case "abandoned" -> {
-                assertState(storage, key, RecordState.ABANDONED, 3);
+                assertState(storage, key, State.ABANDONED, 3);
                 assertThat(claim(storage, key, OTHER)).isEqualTo(new ClaimResult.Abandoned(3));
                 assertThat(storage.claim(request(key, FINGERPRINT, OTHER, true)))
                         .isEqualTo(new ClaimResult.Claimed(new Claim(key, FINGERPRINT, OTHER, 4), true));
@@ -81,12 +84,12 @@ public final class Formats {
             case "completed-by-work-with-null" -> assertResult(storage, key, new byte[] {3});
             case "completed-without-result" -> assertResult(storage, key, ClaimResult.noResult());
             case "released" -> {
-                assertState(storage, key, RecordState.RELEASED, 5);
+                assertState(storage, key, State.RELEASED, 5);
                 assertThat(claim(storage, key, OTHER))
                         .isEqualTo(new ClaimResult.Claimed(new Claim(key, FINGERPRINT, OTHER, 6), false));
             }
             case "unknown" -> {
-                assertState(storage, key, RecordState.UNKNOWN, 6);
+                assertState(storage, key, State.UNKNOWN, 6);
                 assertThat(claim(storage, key, OTHER)).isEqualTo(new ClaimResult.Unknown());
                 assertThat(storage.resolve(key, 6, Resolution.APPLIED, RETENTION))
                         .isTrue();
@@ -127,14 +130,14 @@ public final class Formats {
         return new Claim(key, FINGERPRINT, OWNER, fence);
     }
 
-    private static void assertState(IdempotenceStorage storage, StorageKey key, RecordState state, long fence) {
+    private static void assertState(IdempotenceStorage storage, StorageKey key, State state, long fence) {
         IdempotenceRecord record = storage.find(key).orElseThrow();
         assertThat(record.state()).isEqualTo(state);
         assertThat(record.fence()).isEqualTo(fence);
     }
 
     private static void assertResult(IdempotenceStorage storage, StorageKey key, byte[] result) {
-        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(RecordState.COMPLETED);
+        assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.COMPLETED);
         assertThat(((ClaimResult.Completed) claim(storage, key, OTHER)).result())
                 .isEqualTo(result);
     }

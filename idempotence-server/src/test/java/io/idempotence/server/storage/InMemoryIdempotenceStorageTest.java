@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;

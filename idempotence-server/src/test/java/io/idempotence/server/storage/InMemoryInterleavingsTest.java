@@ -1,6 +1,8 @@
 package io.idempotence.server.storage;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;

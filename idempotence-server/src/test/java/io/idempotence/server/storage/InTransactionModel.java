@@ -45,7 +45,9 @@ final class InTransactionModel extends StorageModel {
 
     @Override
     String shown() {
-        return settled() ? RecordState.COMPLETED + " " + (state == State.ABSENT ? markedFence : fence) : super.shown();
+        return settled()
+                ? IdempotenceRecord.State.COMPLETED + " " + (state == State.ABSENT ? markedFence : fence)
+                : super.shown();
     }
 
     private boolean marked() {

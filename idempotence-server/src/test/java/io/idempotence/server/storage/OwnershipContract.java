@@ -2,6 +2,8 @@ package io.idempotence.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -25,7 +27,7 @@ interface OwnershipContract extends StorageUnderTest {
         passTime(SHORT);
 
         assertThat(storage().renew(claim, LONG)).isEqualTo(new WriteResult.Done());
-        assertState(RecordState.IN_PROGRESS, 1);
+        assertState(State.IN_PROGRESS, 1);
     }
 
     @Test
@@ -43,7 +45,7 @@ interface OwnershipContract extends StorageUnderTest {
         storage().renew(claim, SHORT);
         passTime(SHORT);
 
-        assertState(RecordState.ABANDONED, 1);
+        assertState(State.ABANDONED, 1);
         assertThat(storage().find(key()).orElseThrow().retentionLeft()).isGreaterThan(RETENTION.minusMinutes(10));
     }
 
@@ -72,7 +74,7 @@ interface OwnershipContract extends StorageUnderTest {
 
         assertThat(storage().release(claim, RETENTION)).isEqualTo(new WriteResult.Done());
         assertThat(storage().release(claim, RETENTION)).isEqualTo(new WriteResult.Done());
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
     }
 
     @Test
@@ -82,7 +84,7 @@ interface OwnershipContract extends StorageUnderTest {
         Claim second = claim(LONG);
 
         assertFenced(storage().release(first, RETENTION), null);
-        assertState(RecordState.IN_PROGRESS, 2);
+        assertState(State.IN_PROGRESS, 2);
         assertThat(storage().complete(second, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
     }
 
@@ -118,7 +120,7 @@ interface OwnershipContract extends StorageUnderTest {
 
         assertFenced(storage().complete(withFence(second, 1), RESULT, RETENTION), null);
         assertFenced(storage().release(withFence(second, 1), RETENTION), null);
-        assertState(RecordState.IN_PROGRESS, 2);
+        assertState(State.IN_PROGRESS, 2);
     }
 
     @Test
@@ -129,7 +131,7 @@ interface OwnershipContract extends StorageUnderTest {
         assertFenced(storage().complete(claim, RESULT, RETENTION), null);
         assertFenced(storage().renew(claim, LONG), null);
         assertFenced(storage().markUnknown(claim, RETENTION), null);
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
     }
 
     @Test
@@ -141,7 +143,7 @@ interface OwnershipContract extends StorageUnderTest {
         assertFenced(storage().complete(claim, RESULT, RETENTION), null);
         assertFenced(storage().release(claim, RETENTION), null);
         assertFenced(storage().renew(claim, LONG), null);
-        assertState(RecordState.UNKNOWN, 1);
+        assertState(State.UNKNOWN, 1);
     }
 
     /** Only the owner's token completes, renews or releases. */
@@ -155,7 +157,7 @@ interface OwnershipContract extends StorageUnderTest {
         assertFenced(storage().renew(late, LONG), null);
         assertFenced(storage().release(late, RETENTION), null);
         assertFenced(storage().markUnknown(late, RETENTION), null);
-        assertState(RecordState.IN_PROGRESS, 2);
+        assertState(State.IN_PROGRESS, 2);
 
         assertThat(storage().complete(successor, RESULT, RETENTION)).isEqualTo(new WriteResult.Done());
         assertReplays(RESULT);

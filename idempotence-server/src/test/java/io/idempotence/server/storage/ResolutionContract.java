@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -30,7 +33,7 @@ interface ResolutionContract extends StorageUnderTest {
 
         assertThat(storage().resolve(key(), 1, Resolution.APPLIED, RETENTION)).isTrue();
 
-        assertState(RecordState.COMPLETED, 1);
+        assertState(State.COMPLETED, 1);
         assertReplays(ClaimResult.noResult());
     }
 
@@ -41,7 +44,7 @@ interface ResolutionContract extends StorageUnderTest {
         assertThat(storage().resolve(key(), 1, Resolution.NOT_APPLIED, RETENTION))
                 .isTrue();
 
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
         assertThat(claim(LONG).fence()).isEqualTo(2);
     }
 
@@ -55,7 +58,7 @@ interface ResolutionContract extends StorageUnderTest {
             assertThat(storage().resolve(key(), 1, resolution, RETENTION)).isTrue();
 
             assertThat(storage().complete(abandoned, RESULT, RETENTION)).isInstanceOf(WriteResult.Fenced.class);
-            assertState(resolution == Resolution.APPLIED ? RecordState.COMPLETED : RecordState.RELEASED, 1);
+            assertState(resolution == Resolution.APPLIED ? State.COMPLETED : State.RELEASED, 1);
         }
     }
 
@@ -107,13 +110,13 @@ interface ResolutionContract extends StorageUnderTest {
         assertThat(storage().resolve(key(), 1, Resolution.NOT_APPLIED, RETENTION))
                 .as("in progress")
                 .isFalse();
-        assertState(RecordState.IN_PROGRESS, 1);
+        assertState(State.IN_PROGRESS, 1);
 
         storage().release(live, RETENTION);
         assertThat(storage().resolve(key(), 1, Resolution.APPLIED, RETENTION))
                 .as("released")
                 .isFalse();
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
 
         storage().complete(claim(LONG), RESULT, RETENTION);
         assertThat(storage().resolve(key(), 2, Resolution.NOT_APPLIED, RETENTION))
@@ -127,12 +130,12 @@ interface ResolutionContract extends StorageUnderTest {
         storage().markUnknown(claim(LONG), RETENTION);
 
         assertThat(storage().resolve(key(), 2, Resolution.APPLIED, RETENTION)).isFalse();
-        assertState(RecordState.UNKNOWN, 1);
+        assertState(State.UNKNOWN, 1);
 
         assertThat(storage().resolve(key(), 1, Resolution.NOT_APPLIED, RETENTION))
                 .isTrue();
         assertThat(storage().resolve(key(), 1, Resolution.APPLIED, RETENTION)).isFalse();
-        assertState(RecordState.RELEASED, 1);
+        assertState(State.RELEASED, 1);
     }
 
     @Test
@@ -165,7 +168,7 @@ interface ResolutionContract extends StorageUnderTest {
 
         assertThat(listed.keySet()).isEqualTo(keys);
         assertThat(listed.values())
-                .filteredOn(record -> record.state() == RecordState.UNKNOWN)
+                .filteredOn(record -> record.state() == State.UNKNOWN)
                 .hasSize(records / 3);
         IdempotenceRecord found = storage().find(keys.iterator().next()).orElseThrow();
         IdempotenceRecord shown = listed.get(found.key());

@@ -3,6 +3,9 @@ package io.idempotence.server.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -44,7 +47,7 @@ interface RetentionContract extends StorageUnderTest {
         claim(SHORT);
         passTime(SHORT.multipliedBy(3));
 
-        assertState(RecordState.ABANDONED, 1);
+        assertState(State.ABANDONED, 1);
         assertThat(storage().find(key()).orElseThrow().retentionLeft()).isBetween(RETENTION.minusMinutes(1), RETENTION);
     }
 
@@ -87,6 +90,6 @@ interface RetentionContract extends StorageUnderTest {
             assertThatThrownBy(() -> storage().markUnknown(claim, tooShort)).hasMessageContaining("1 ms");
             assertThatThrownBy(() -> storage().renew(claim, tooShort)).hasMessageContaining("1 ms");
         }
-        assertState(RecordState.IN_PROGRESS, 1);
+        assertState(State.IN_PROGRESS, 1);
     }
 }

@@ -131,10 +131,11 @@ class StorageModel {
     String shown() {
         return switch (state) {
             case ABSENT -> "none";
-            case P -> (leaseOver ? RecordState.ABANDONED : RecordState.IN_PROGRESS) + " " + fence;
-            case C, D -> RecordState.COMPLETED + " " + fence;
-            case R -> RecordState.RELEASED + " " + fence;
-            case U -> RecordState.UNKNOWN + " " + fence;
+            case P ->
+                (leaseOver ? IdempotenceRecord.State.ABANDONED : IdempotenceRecord.State.IN_PROGRESS) + " " + fence;
+            case C, D -> IdempotenceRecord.State.COMPLETED + " " + fence;
+            case R -> IdempotenceRecord.State.RELEASED + " " + fence;
+            case U -> IdempotenceRecord.State.UNKNOWN + " " + fence;
         };
     }
 }

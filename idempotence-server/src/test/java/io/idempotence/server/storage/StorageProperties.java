@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
+import io.idempotence.server.storage.IdempotenceStorage.CompletionRequest;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -3,6 +3,8 @@ package io.idempotence.server.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -84,12 +86,12 @@ interface StorageUnderTest {
         return new Claim(claim.key(), claim.fingerprint(), claim.owner(), fence);
     }
 
-    default void assertState(RecordState state, long fence) {
+    default void assertState(State state, long fence) {
         IdempotenceRecord found = storage().find(key()).orElseThrow();
         assertThat(found.state()).isEqualTo(state);
         assertThat(found.fence()).isEqualTo(fence);
         assertThat(found.retentionLeft()).isPositive();
-        if (state == RecordState.COMPLETED || state == RecordState.RELEASED) {
+        if (state == State.COMPLETED || state == State.RELEASED) {
             assertThat(found.leaseLeft()).isZero();
         }
     }

@@ -3,8 +3,8 @@ package io.idempotence.spring.actuate;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.spring.form.FormTokens;
 import jakarta.servlet.http.HttpServletRequest;
@@ -160,7 +160,7 @@ final class ConsoleHandler implements HttpRequestHandler {
     }
 
     private ConsolePage list(String state, HttpServletRequest request) {
-        Set<RecordState> states = RecordsView.states(Set.of(state));
+        Set<State> states = RecordsView.states(Set.of(state));
         RecordsView.ListedRecords found =
                 records().list(record -> states.contains(record.state()), given(request, "after"), PAGE);
         ConsolePage page = page(request, "Records: " + state);

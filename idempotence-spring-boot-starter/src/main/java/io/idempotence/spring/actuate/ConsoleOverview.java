@@ -2,7 +2,7 @@ package io.idempotence.spring.actuate;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -18,14 +18,14 @@ import java.util.TreeMap;
  * @param urgent the uncertain records that are forgotten first
  * @param complete whether the walk came to its end in time; otherwise there are more records
  */
-record ConsoleOverview(Map<RecordState, Long> counts, List<IdempotenceRecord> urgent, boolean complete) {
+record ConsoleOverview(Map<State, Long> counts, List<IdempotenceRecord> urgent, boolean complete) {
     private static final int MOST = 50;
     private static final Duration LONGEST = Duration.ofSeconds(5);
 
     static ConsoleOverview of(IdempotenceAdmin admin) {
         long start = System.nanoTime();
-        Map<RecordState, Long> counts = new EnumMap<>(RecordState.class);
-        for (RecordState state : RecordState.values()) {
+        Map<State, Long> counts = new EnumMap<>(State.class);
+        for (State state : State.values()) {
             counts.put(state, 0L);
         }
         // By key, because a storage may list a record twice.
@@ -54,6 +54,6 @@ record ConsoleOverview(Map<RecordState, Long> counts, List<IdempotenceRecord> ur
     }
 
     long uncertain() {
-        return counts.getOrDefault(RecordState.ABANDONED, 0L) + counts.getOrDefault(RecordState.UNKNOWN, 0L);
+        return counts.getOrDefault(State.ABANDONED, 0L) + counts.getOrDefault(State.UNKNOWN, 0L);
     }
 }

@@ -2,7 +2,6 @@ package io.idempotence.spring.actuate;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -87,14 +86,14 @@ final class ConsolePage {
         text(text).append("</p>");
     }
 
-    void states(Map<RecordState, Long> counts) {
+    void states(Map<IdempotenceRecord.State, Long> counts) {
         html.append("<section aria-labelledby=\"states\"><h2 id=\"states\">Records by state</h2><ul class=\"tiles\">");
-        for (RecordState state : List.of(
-                RecordState.ABANDONED,
-                RecordState.UNKNOWN,
-                RecordState.IN_PROGRESS,
-                RecordState.COMPLETED,
-                RecordState.RELEASED)) {
+        for (IdempotenceRecord.State state : List.of(
+                IdempotenceRecord.State.ABANDONED,
+                IdempotenceRecord.State.UNKNOWN,
+                IdempotenceRecord.State.IN_PROGRESS,
+                IdempotenceRecord.State.COMPLETED,
+                IdempotenceRecord.State.RELEASED)) {
             html.append("<li><a class=\"tile ").append(state.label()).append("\" href=\"");
             text(path)
                     .append("?state=")
@@ -159,7 +158,7 @@ final class ConsolePage {
                 .append(urgent ? " – soon</strong>" : "");
     }
 
-    private void state(RecordState state) {
+    private void state(IdempotenceRecord.State state) {
         html.append("<span class=\"state ")
                 .append(state.label())
                 .append("\">")
@@ -194,7 +193,7 @@ final class ConsolePage {
         if (uncertain) {
             html.append("<dt>Uncertain for<dd>").append(RecordsView.shown(IdempotenceAdmin.uncertainFor(record)));
         }
-        if (record.state() == RecordState.IN_PROGRESS) {
+        if (record.state() == IdempotenceRecord.State.IN_PROGRESS) {
             html.append("<dt>Lease left<dd>").append(RecordsView.shown(record.leaseLeft()));
         }
         html.append("<dt>Forgotten in<dd>");

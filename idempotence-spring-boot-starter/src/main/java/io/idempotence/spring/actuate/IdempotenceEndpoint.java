@@ -3,8 +3,8 @@ package io.idempotence.spring.actuate;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.spring.method.IdempotentOperation;
 import java.time.Duration;
@@ -96,7 +96,7 @@ final class IdempotenceEndpoint {
     }
 
     private Map<String, Object> listed(
-            Set<RecordState> states, @Nullable Duration olderThan, int limit, @Nullable String after) {
+            Set<State> states, @Nullable Duration olderThan, int limit, @Nullable String after) {
         if (limit < 1 || limit > MAX_LIMIT) {
             throw new IllegalArgumentException("limit must be 1 to " + MAX_LIMIT + ", got " + limit);
         }
@@ -212,7 +212,7 @@ final class IdempotenceEndpoint {
         if (IdempotenceAdmin.isUncertain(record)) {
             return "not deleted: its outcome is unknown. Check the business data, and resolve it; to delete it anyway, add force=true";
         }
-        return record.state() == RecordState.IN_PROGRESS
+        return record.state() == State.IN_PROGRESS
                 ? "not deleted: its operation still runs, and the next attempt would run it at the same time;"
                         + " to delete it anyway, add force=true"
                 : null;

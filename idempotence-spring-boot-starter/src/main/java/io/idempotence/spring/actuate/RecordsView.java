@@ -5,7 +5,7 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The records of the service in the words of the operator's tool. */
 final class RecordsView {
-    static final Set<RecordState> UNCERTAIN = EnumSet.of(RecordState.ABANDONED, RecordState.UNKNOWN);
+    static final Set<State> UNCERTAIN = EnumSet.of(State.ABANDONED, State.UNKNOWN);
 
     private static final Pattern KEY = Pattern.compile("idem:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[A-Za-z0-9_-]{43}");
 
@@ -141,10 +141,10 @@ final class RecordsView {
     }
 
     /** The states that names stand for; {@link #UNCERTAIN} for none. */
-    static Set<RecordState> states(@Nullable Set<String> names) {
-        Set<RecordState> states = EnumSet.noneOf(RecordState.class);
+    static Set<State> states(@Nullable Set<String> names) {
+        Set<State> states = EnumSet.noneOf(State.class);
         for (String name : names == null ? Set.<String>of() : names) {
-            states.addAll(RecordState.named(name));
+            states.addAll(State.named(name));
         }
         return states.isEmpty() ? UNCERTAIN : states;
     }

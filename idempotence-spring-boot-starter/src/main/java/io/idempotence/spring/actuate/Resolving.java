@@ -3,7 +3,7 @@ package io.idempotence.spring.actuate;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceAdmin.Resolved;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 

@@ -4,7 +4,7 @@ import feign.BaseBuilder;
 import feign.Client;
 import feign.Feign;
 import feign.RequestInterceptor;
-import io.idempotence.client.feign.IdempotenceCapability;
+import io.idempotence.client.feign.IdempotentFeign;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,7 +28,7 @@ final class FeignBuilders {
 
     /** Whether the application has installed the client half itself. */
     static boolean isInstalled(Feign.Builder builder) {
-        return elements(CAPABILITIES, builder).stream().anyMatch(IdempotenceCapability.class::isInstance);
+        return elements(CAPABILITIES, builder).stream().anyMatch(IdempotentFeign.Installed.class::isInstance);
     }
 
     static @Nullable Client client(Feign.Builder builder) {

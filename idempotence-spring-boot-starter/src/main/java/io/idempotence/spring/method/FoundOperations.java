@@ -1,7 +1,7 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotencePolicy;
-import io.idempotence.server.Verdict;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.spring.method.IdempotentOperation.Kind;
 import io.idempotence.spring.method.IdempotentOperation.Origin;
 import io.idempotence.spring.method.IdempotentOperation.Setting;

@@ -1,8 +1,8 @@
 package io.idempotence.spring.method;
 
-import io.idempotence.BusinessFields;
 import io.idempotence.IdempotenceId;
 import io.idempotence.IdempotenceIdGenerator;
+import io.idempotence.IdempotenceIdGenerator.BusinessFields;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;

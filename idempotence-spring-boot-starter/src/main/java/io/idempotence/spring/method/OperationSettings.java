@@ -4,7 +4,7 @@ import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
 import io.idempotence.OnAbandoned;
 import io.idempotence.server.IdempotencePolicy;
-import io.idempotence.server.Verdict;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;

@@ -3,7 +3,7 @@ package io.idempotence.spring.server;
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
-import io.idempotence.server.ReleaseReason;
+import io.idempotence.server.IdempotenceListener.ReleaseReason;
 import io.idempotence.server.storage.StorageKey;
 import java.util.ArrayList;
 import java.util.List;

@@ -25,11 +25,10 @@ class PublicTypesTest {
     @ArchTest
     static void ofCommon(JavaClasses product) {
         assertPublicTypes(product, BASE, PublicTypesTest::isOfCommon, """
-                BusinessFields
-                IdGenerationException
                 IdempotenceException
                 IdempotenceId
                 IdempotenceIdGenerator
+                IdempotenceIdGenerator.BusinessFields
                 FailureRule
                 Idempotent
                 InboundRequest
@@ -45,8 +44,8 @@ class PublicTypesTest {
     @ArchTest
     static void ofTheClient(JavaClasses product) {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
-                AttemptOutcome
                 IdempotenceAttemptEvent
+                Outcome
                 IdempotenceClientConfig
                 IdempotenceClientConfigBuilder
                 IdempotenceClientEvent
@@ -60,8 +59,8 @@ class PublicTypesTest {
                 RetryBudget
                 feign.FeignOutcomeUnknownException
                 feign.FeignRequestRefusedException
-                feign.IdempotenceCapability
                 feign.IdempotentFeign
+                feign.IdempotentFeign.Installed
                 metrics.IdempotenceClientMetrics
                 okhttp.IdempotentOkHttp
                 okhttp.OkHttpOutcomeUnknownException
@@ -89,18 +88,18 @@ class PublicTypesTest {
                 IdempotenceListener
                 IdempotenceListener.AttemptEnd
                 IdempotenceListener.Outcome
+                IdempotenceListener.ReleaseReason
+                IdempotenceListener.ReleaseReason.Kind
                 IdempotenceListener.StorageState
                 IdempotencePolicy
                 IdempotencePolicy.Applied
                 IdempotencePolicy.Builder
                 IdempotencePolicy.Completion
                 IdempotencePolicy.Recovery
+                IdempotencePolicy.Verdict
                 IdempotentCall
                 IdempotentExecution
-                ReleaseReason
-                ReleaseReason.Kind
                 ResultCodec
-                Verdict
                 jdbc.ExecutionOvertakenException
                 jdbc.JdbcIdempotenceStorage
                 jdbc.JdbcIdempotenceStorage.Builder
@@ -116,7 +115,6 @@ class PublicTypesTest {
                 servlet.RequestScope
                 servlet.RequestSettings
                 storage.Claim
-                storage.ClaimRequest
                 storage.ClaimResult
                 storage.ClaimResult.Abandoned
                 storage.ClaimResult.Claimed
@@ -124,15 +122,15 @@ class PublicTypesTest {
                 storage.ClaimResult.InProgress
                 storage.ClaimResult.Mismatch
                 storage.ClaimResult.Unknown
-                storage.CompletionRequest
                 storage.CorruptRecordException
                 storage.Fingerprint
                 storage.IdempotenceRecord
+                storage.IdempotenceRecord.Resolution
+                storage.IdempotenceRecord.State
                 storage.IdempotenceStorage
-                storage.Millis
+                storage.IdempotenceStorage.ClaimRequest
+                storage.IdempotenceStorage.CompletionRequest
                 storage.Owner
-                storage.RecordState
-                storage.Resolution
                 storage.StorageKey
                 storage.StorageUnavailableException
                 storage.StorageUnavailableException.Certainty

@@ -15,8 +15,8 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.RecordState;
-import io.idempotence.server.storage.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -55,7 +55,7 @@ final class ChaosRun implements AutoCloseable {
 
     private static final Duration BETWEEN_CALLS = Duration.ofMillis(25);
     private static final Duration SETTLED_WITHIN = Duration.ofSeconds(60);
-    private static final Set<RecordState> FINAL = EnumSet.of(RecordState.COMPLETED, RecordState.RELEASED);
+    private static final Set<State> FINAL = EnumSet.of(State.COMPLETED, State.RELEASED);
 
     private final long seed;
     private final Scene scene;
@@ -276,7 +276,7 @@ final class ChaosRun implements AutoCloseable {
             IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "default");
             await("every execution ends")
                     .atMost(SETTLED_WITHIN)
-                    .until(() -> admin.list().noneMatch(record -> record.state() == RecordState.IN_PROGRESS));
+                    .until(() -> admin.list().noneMatch(record -> record.state() == State.IN_PROGRESS));
             Map<StorageKey, Call> calls = new HashMap<>();
             history.forEach(call ->
                     call.ids().forEach(id -> calls.put(admin.requestKey(IdempotenceId.of(id), ""), call)));

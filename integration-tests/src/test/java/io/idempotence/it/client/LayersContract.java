@@ -15,7 +15,7 @@ import feign.RequestInterceptor;
 import feign.RetryableException;
 import feign.Retryer;
 import feign.codec.Decoder;
-import io.idempotence.client.feign.IdempotenceCapability;
+import io.idempotence.client.feign.IdempotentFeign;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Modifier;
 import java.util.Set;
@@ -82,9 +82,9 @@ abstract class LayersContract extends RedirectContract {
     /** Feign calls it by reflection, and on Feign 13.6 the newer types do not exist. */
     @Test
     void capabilityIsPublicAndNamesNoTypeThatOldFeignsLack() {
-        assertThat(Modifier.isPublic(IdempotenceCapability.class.getModifiers()))
+        assertThat(Modifier.isPublic(IdempotentFeign.Installed.class.getModifiers()))
                 .isTrue();
-        Set<Class<?>> enriched = Stream.of(IdempotenceCapability.class.getDeclaredMethods())
+        Set<Class<?>> enriched = Stream.of(IdempotentFeign.Installed.class.getDeclaredMethods())
                 .filter(method -> method.getName().equals("enrich") && !method.isBridge())
                 .map(method -> method.getParameterTypes()[0])
                 .collect(Collectors.toSet());

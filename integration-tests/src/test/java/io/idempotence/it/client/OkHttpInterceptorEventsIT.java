@@ -10,8 +10,8 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.AttemptOutcome;
 import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceScope;
@@ -57,7 +57,7 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
     private void assertTold() {
         assertThat(attemptEvents).hasSize(2);
         IdempotenceAttemptEvent first = attemptEvents.get(0);
-        assertThat(first.outcome()).isEqualTo(AttemptOutcome.RETRYABLE);
+        assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
         assertThat(first.status()).hasValue(503);
         assertThat(first.number()).isEqualTo(1);
         assertThat(first.requests()).isEqualTo(1);
@@ -65,7 +65,7 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
         assertThat(first.client()).isEqualTo("orders");
         assertThat(first.method()).isEqualTo("POST");
         IdempotenceAttemptEvent second = attemptEvents.get(1);
-        assertThat(second.outcome()).isEqualTo(AttemptOutcome.REPLAYED);
+        assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
         assertThat(second.number()).isEqualTo(2);
         assertThat(second.requests()).isEqualTo(3);
         assertThat(second.waitBeforeNext()).isEmpty();
@@ -102,13 +102,13 @@ class OkHttpInterceptorEventsIT extends OkHttpInterceptorTestBase {
         assertThat(attemptEvents)
                 .extracting(IdempotenceAttemptEvent::outcome)
                 .containsExactly(
-                        AttemptOutcome.NOT_SENT,
-                        AttemptOutcome.UNDETERMINED,
-                        AttemptOutcome.SUCCEEDED,
-                        AttemptOutcome.FINAL,
-                        AttemptOutcome.REFUSED,
-                        AttemptOutcome.REPLAYED,
-                        AttemptOutcome.RETRYABLE);
+                        Outcome.NOT_SENT,
+                        Outcome.UNDETERMINED,
+                        Outcome.SUCCEEDED,
+                        Outcome.FINAL,
+                        Outcome.REFUSED,
+                        Outcome.REPLAYED,
+                        Outcome.RETRYABLE);
         assertThat(attemptEvents.get(1).status()).isEmpty();
     }
 

@@ -11,8 +11,8 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.server.storage.StorageKey;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -93,9 +93,9 @@ class RecordedBeforeSentIT {
             return;
         }
         assertThat(response.statusCode()).isEqualTo(expected);
-        Optional<RecordState> state = looks.find(StorageKey.of(namespace, "", "", IdempotenceId.of(id)))
+        Optional<State> state = looks.find(StorageKey.of(namespace, "", "", IdempotenceId.of(id)))
                 .map(record -> record.state());
-        (state.equals(Optional.of(RecordState.COMPLETED)) ? recorded : unrecorded).incrementAndGet();
+        (state.equals(Optional.of(State.COMPLETED)) ? recorded : unrecorded).incrementAndGet();
     }
 
     @Test

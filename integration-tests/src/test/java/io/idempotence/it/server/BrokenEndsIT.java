@@ -14,7 +14,7 @@ import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
-import io.idempotence.server.Verdict;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.FilterConfig;

@@ -13,7 +13,7 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
-import io.idempotence.server.Verdict;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.http.Cookie;

@@ -1,7 +1,7 @@
 package io.idempotence.client.internal.call;
 
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RetryAfter;
@@ -99,7 +99,7 @@ final class CallStateMachine {
         if (ended.settles()) {
             call.responded();
         }
-        return ended.outcome() == AttemptOutcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
+        return ended.outcome() == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
 
     /** The step after an interrupted wait: nothing more is sent. */
@@ -166,12 +166,12 @@ final class CallStateMachine {
     }
 
     private Step retry(RequestEnd ended) {
-        if (ended.outcome() == AttemptOutcome.SUCCEEDED) {
+        if (ended.outcome() == Outcome.SUCCEEDED) {
             call.budget().refund();
             completed();
             return respond(ended);
         }
-        if (ended.outcome() == AttemptOutcome.FINAL && ended.thrown() == null) {
+        if (ended.outcome() == Outcome.FINAL && ended.thrown() == null) {
             completed();
             return end(ended);
         }
@@ -231,7 +231,7 @@ final class CallStateMachine {
     }
 
     private Step respond(RequestEnd ended) {
-        Result first = ended.outcome() == AttemptOutcome.SUCCEEDED ? Result.SUCCEEDED : Result.FAILED;
+        Result first = ended.outcome() == Outcome.SUCCEEDED ? Result.SUCCEEDED : Result.FAILED;
         call.ended(ended.seen().isReplayed() ? Result.REPLAYED : first, null);
         return new Step.Return(ended.value());
     }

@@ -1,15 +1,15 @@
 package io.idempotence.client.internal.call;
 
-import static io.idempotence.client.AttemptOutcome.FINAL;
-import static io.idempotence.client.AttemptOutcome.IN_PROGRESS;
-import static io.idempotence.client.AttemptOutcome.NOT_SENT;
-import static io.idempotence.client.AttemptOutcome.REFUSED;
-import static io.idempotence.client.AttemptOutcome.REPLAYED;
-import static io.idempotence.client.AttemptOutcome.RETRYABLE;
-import static io.idempotence.client.AttemptOutcome.SUCCEEDED;
-import static io.idempotence.client.AttemptOutcome.UNDETERMINED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.FINAL;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.IN_PROGRESS;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.NOT_SENT;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.REFUSED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.REPLAYED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.RETRYABLE;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.SUCCEEDED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.UNDETERMINED;
 
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;
@@ -21,13 +21,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * The end of one request of a call.
  *
- * @param outcome never {@link AttemptOutcome#REPLAYED}, which is only for listeners
+ * @param outcome never {@link Outcome#REPLAYED}, which is only for listeners
  * @param seen what the HTTP client observed
  * @param value what the layers above the HTTP client returned
  * @param thrown what they threw, or null if they returned
  */
 record RequestEnd(
-        AttemptOutcome outcome,
+        Outcome outcome,
         Observation seen,
         @Nullable Object value,
         @Nullable Throwable thrown) {
@@ -73,7 +73,7 @@ record RequestEnd(
         return new RequestEnd(outcome(seen, thrown, statuses, inDoubt), seen, value, thrown);
     }
 
-    private static AttemptOutcome outcome(
+    private static Outcome outcome(
             Observation seen, @Nullable Throwable thrown, Set<Integer> statuses, boolean inDoubt) {
         IOException failure = seen.failure();
         if (failure != null) {
@@ -107,7 +107,7 @@ record RequestEnd(
         return statuses.contains(status) ? RETRYABLE : FINAL;
     }
 
-    private static AttemptOutcome ofRefusal(Optional<Refusal> refusal, boolean mayBeSentAgain) {
+    private static Outcome ofRefusal(Optional<Refusal> refusal, boolean mayBeSentAgain) {
         if (refusal.isEmpty()) {
             return FINAL;
         }
@@ -119,7 +119,7 @@ record RequestEnd(
     }
 
     /** The outcome for listeners. */
-    AttemptOutcome reported() {
+    Outcome reported() {
         return seen.isReplayed() && (outcome == SUCCEEDED || outcome == FINAL) ? REPLAYED : outcome;
     }
 

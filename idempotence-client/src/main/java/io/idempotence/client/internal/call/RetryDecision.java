@@ -4,7 +4,7 @@ import io.github.resilience4j.core.IntervalBiFunction;
 import io.github.resilience4j.core.functions.Either;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
@@ -28,13 +28,13 @@ final class RetryDecision {
     /** The smallest spread of callers that a server rejects at the same time. */
     private static final long LEAST_SPREAD_MILLIS = 250;
 
-    private final AttemptOutcome outcome;
+    private final Outcome outcome;
     private final Observation seen;
     private final Deadline deadline;
     private final RetryBudget budget;
     private final Logger log;
 
-    RetryDecision(AttemptOutcome outcome, Observation seen, Deadline deadline, RetryBudget budget, Logger log) {
+    RetryDecision(Outcome outcome, Observation seen, Deadline deadline, RetryBudget budget, Logger log) {
         this.outcome = outcome;
         this.seen = seen;
         this.deadline = deadline;

@@ -1,15 +1,15 @@
 package io.idempotence.client.internal.call;
 
-import static io.idempotence.client.AttemptOutcome.FINAL;
-import static io.idempotence.client.AttemptOutcome.IN_PROGRESS;
-import static io.idempotence.client.AttemptOutcome.NOT_SENT;
-import static io.idempotence.client.AttemptOutcome.REFUSED;
-import static io.idempotence.client.AttemptOutcome.RETRYABLE;
-import static io.idempotence.client.AttemptOutcome.SUCCEEDED;
-import static io.idempotence.client.AttemptOutcome.UNDETERMINED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.FINAL;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.IN_PROGRESS;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.NOT_SENT;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.REFUSED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.RETRYABLE;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.SUCCEEDED;
+import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.UNDETERMINED;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.http.Observation;
 import java.io.EOFException;
@@ -38,19 +38,19 @@ class RequestEndTest {
     private static final Set<Integer> STATUSES =
             IdempotenceClientConfig.defaults().statuses();
 
-    private static AttemptOutcome of(Observation seen, Throwable thrown) {
+    private static Outcome of(Observation seen, Throwable thrown) {
         return RequestEnd.of(seen, null, thrown, STATUSES, false).outcome();
     }
 
-    private static AttemptOutcome inDoubt(Observation seen) {
+    private static Outcome inDoubt(Observation seen) {
         return RequestEnd.of(seen, null, thrown(), STATUSES, true).outcome();
     }
 
-    private static boolean settles(AttemptOutcome outcome, Observation seen) {
+    private static boolean settles(Outcome outcome, Observation seen) {
         return new RequestEnd(outcome, seen, null, thrown()).settles();
     }
 
-    private static boolean leavesDoubt(AttemptOutcome outcome, Observation seen) {
+    private static boolean leavesDoubt(Outcome outcome, Observation seen) {
         return new RequestEnd(outcome, seen, null, thrown()).leavesDoubt();
     }
 
@@ -105,7 +105,7 @@ class RequestEndTest {
 
     @ParameterizedTest
     @MethodSource("failures")
-    void ofFailures(IOException failure, AttemptOutcome expected) {
+    void ofFailures(IOException failure, Outcome expected) {
         assertThat(of(failed(failure), thrown())).isEqualTo(expected);
         assertThat(leavesDoubt(expected, failed(failure))).isEqualTo(expected == UNDETERMINED);
         assertThat(settles(expected, failed(failure))).isFalse();
@@ -131,7 +131,7 @@ class RequestEndTest {
         "501, FINAL",
         "505, FINAL"
     })
-    void ofStatuses(int status, AttemptOutcome expected) {
+    void ofStatuses(int status, Outcome expected) {
         assertThat(of(responded(status), thrown())).isEqualTo(expected);
         assertThat(of(responded(status), null)).isEqualTo(expected);
         assertThat(of(responded(status, "idempotent-replayed", "true"), thrown()))
@@ -152,7 +152,7 @@ class RequestEndTest {
         "not-invented-yet, 409, FINAL",
         "not-invented-yet, 503, FINAL"
     })
-    void ofRefusals(String code, int status, AttemptOutcome expected) {
+    void ofRefusals(String code, int status, Outcome expected) {
         assertThat(of(responded(status, "IDEMPOTENCY-REFUSAL", code), thrown())).isEqualTo(expected);
     }
 
@@ -187,7 +187,7 @@ class RequestEndTest {
     @ParameterizedTest
     @ValueSource(ints = {502, 504, 506, 507, 508, 511, 520, 522, 524, 527, 530, 598, 599})
     void errorOfAGatewaySettlesNothingAndLeavesDoubt(int status) {
-        for (AttemptOutcome outcome : List.of(FINAL, RETRYABLE)) {
+        for (Outcome outcome : List.of(FINAL, RETRYABLE)) {
             assertThat(settles(outcome, responded(status))).isFalse();
             assertThat(leavesDoubt(outcome, responded(status))).isTrue();
         }

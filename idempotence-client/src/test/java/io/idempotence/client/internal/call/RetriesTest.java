@@ -7,7 +7,7 @@ import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.github.resilience4j.retry.event.RetryEvent;
-import io.idempotence.client.AttemptOutcome;
+import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
@@ -42,11 +42,11 @@ class RetriesTest {
         return seen;
     }
 
-    private RetryDecision decision(AttemptOutcome outcome, Duration left) {
+    private RetryDecision decision(Outcome outcome, Duration left) {
         return new RetryDecision(outcome, refused(), Deadline.in(left), budget, LOG);
     }
 
-    private long ask(Retry retry, AttemptOutcome outcome) {
+    private long ask(Retry retry, Outcome outcome) {
         return decision(outcome, Duration.ofMinutes(1)).waitBeforeNext(retry.asyncContext(), new IOException("x"));
     }
 
@@ -81,11 +81,10 @@ class RetriesTest {
         original.getEventPublisher().onEvent(event -> heard.add(event.getEventType()));
         Retry governed = new Retries("orders", config).of("create");
         Retry.AsyncContext<Object> context = governed.asyncContext();
-        assertThat(decision(AttemptOutcome.NOT_SENT, Duration.ofMinutes(1))
-                        .waitBeforeNext(context, new IOException("x")))
+        assertThat(decision(Outcome.NOT_SENT, Duration.ofMinutes(1)).waitBeforeNext(context, new IOException("x")))
                 .isEqualTo(1);
         context.onComplete();
-        ask(governed, AttemptOutcome.FINAL);
+        ask(governed, Outcome.FINAL);
         assertThat(heard)
                 .containsExactly(RetryEvent.Type.RETRY, RetryEvent.Type.SUCCESS, RetryEvent.Type.IGNORED_ERROR);
         assertThat(registry.retry("orders").getMetrics().getNumberOfSuccessfulCallsWithRetryAttempt())
@@ -101,20 +100,18 @@ class RetriesTest {
                 RetryConfig.custom().ignoreExceptions(IOException.class).build());
         registry.retry(
                 "forcing", RetryConfig.custom().retryOnException(e -> true).build());
-        assertThat(ask(new Retries("orders", config).of("m"), AttemptOutcome.NOT_SENT))
-                .isNegative();
+        assertThat(ask(new Retries("orders", config).of("m"), Outcome.NOT_SENT)).isNegative();
         Retry forcing = new Retries("forcing", config).of("m");
-        assertThat(ask(forcing, AttemptOutcome.FINAL)).isNegative();
-        assertThat(ask(forcing, AttemptOutcome.REFUSED)).isNegative();
-        assertThat(ask(forcing, AttemptOutcome.NOT_SENT)).isNotNegative();
-        assertThat(ask(forcing, AttemptOutcome.UNDETERMINED)).isNotNegative();
+        assertThat(ask(forcing, Outcome.FINAL)).isNegative();
+        assertThat(ask(forcing, Outcome.REFUSED)).isNegative();
+        assertThat(ask(forcing, Outcome.NOT_SENT)).isNotNegative();
+        assertThat(ask(forcing, Outcome.UNDETERMINED)).isNotNegative();
     }
 
     @Test
     void requestThatMustNotBeSentAgainIsNotWhateverItCameToAndPaysNothing() {
         Retry retry = new Retries("orders", config).of("create");
-        for (AttemptOutcome outcome :
-                List.of(AttemptOutcome.NOT_SENT, AttemptOutcome.UNDETERMINED, AttemptOutcome.RETRYABLE)) {
+        for (Outcome outcome : List.of(Outcome.NOT_SENT, Outcome.UNDETERMINED, Outcome.RETRYABLE)) {
             assertThat(ask(retry, outcome)).as("%s", outcome).isNotNegative();
             Observation seen = refused();
             seen.mustNotBeSentAgain();
@@ -148,11 +145,11 @@ class RetriesTest {
                 "orders",
                 RetryConfig.custom().waitDuration(Duration.ofSeconds(5)).build());
         Retry retry = new Retries("orders", config).of("create");
-        assertThat(decision(AttemptOutcome.NOT_SENT, Duration.ofSeconds(4))
+        assertThat(decision(Outcome.NOT_SENT, Duration.ofSeconds(4))
                         .waitBeforeNext(retry.asyncContext(), new IOException()))
                 .isNegative();
         assertThat(budget.available()).isEqualTo(500);
-        assertThat(decision(AttemptOutcome.NOT_SENT, Duration.ofMinutes(4))
+        assertThat(decision(Outcome.NOT_SENT, Duration.ofMinutes(4))
                         .waitBeforeNext(retry.asyncContext(), new IOException()))
                 .isEqualTo(5000);
         assertThat(budget.available()).isEqualTo(495);
@@ -167,8 +164,7 @@ class RetriesTest {
                             throw new IllegalStateException("bug");
                         })
                         .build());
-        assertThat(ask(new Retries("orders", config).of("m"), AttemptOutcome.NOT_SENT))
-                .isNegative();
+        assertThat(ask(new Retries("orders", config).of("m"), Outcome.NOT_SENT)).isNegative();
     }
 
     @Test
@@ -176,7 +172,7 @@ class RetriesTest {
         Retry retry = new Retries("orders", config).of("create");
         Thread.currentThread().interrupt();
         try {
-            assertThat(ask(retry, AttemptOutcome.NOT_SENT)).isNegative();
+            assertThat(ask(retry, Outcome.NOT_SENT)).isNegative();
         } finally {
             assertThat(Thread.interrupted()).isTrue();
         }

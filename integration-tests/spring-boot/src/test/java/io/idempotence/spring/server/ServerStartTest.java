@@ -9,8 +9,8 @@ import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.RecordState;
 import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
 import java.time.Duration;
 import java.util.UUID;
@@ -231,7 +231,7 @@ class ServerStartTest {
 
             IdempotenceAdmin admin = IdempotenceAdmin.of(looking, "default");
             assertThat(admin.find(admin.executeKey(IdempotenceId.of(id))))
-                    .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(RecordState.COMPLETED));
+                    .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.COMPLETED));
         }
     }
 

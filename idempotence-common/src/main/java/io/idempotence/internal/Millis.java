@@ -1,4 +1,4 @@
-package io.idempotence.server.storage;
+package io.idempotence.internal;
 
 import java.time.Duration;
 
