@@ -37,7 +37,7 @@ final class DeleteCommand extends ChangingCommand {
         if (seen.isEmpty() && !corrupt) {
             return notFound(admin, output);
         }
-        boolean uncertain = seen.filter(IdempotenceAdmin::isUncertain).isPresent();
+        boolean uncertain = seen.filter(IdempotenceRecord::isUncertain).isPresent();
         // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
         boolean runs = !record().isSaved()
                 && seen.filter(record -> record.state() == State.IN_PROGRESS).isPresent();

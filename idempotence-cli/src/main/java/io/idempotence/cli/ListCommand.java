@@ -20,8 +20,6 @@ import picocli.CommandLine.Option;
                 "Lists records, in no particular order; without a state the abandoned and unknown ones. Walks over all"
                         + " records of the namespace in small steps.")
 final class ListCommand extends OperatorCommand {
-    private static final Set<State> UNCERTAIN = EnumSet.of(State.ABANDONED, State.UNKNOWN);
-
     @Option(names = "--abandoned", description = "Claimed, the lease is over, nothing was recorded.")
     private boolean abandoned;
 
@@ -44,7 +42,7 @@ final class ListCommand extends OperatorCommand {
 
     @Override
     void check() {
-        if (olderThan != null && !UNCERTAIN.containsAll(wanted())) {
+        if (olderThan != null && !wanted().stream().allMatch(State::isUncertain)) {
             throw new IllegalArgumentException(
                     "--older-than is for abandoned and unknown records only; the age of other records is not stored");
         }
@@ -68,7 +66,7 @@ final class ListCommand extends OperatorCommand {
     }
 
     private boolean isOldEnough(IdempotenceRecord record) {
-        return olderThan == null || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0;
+        return olderThan == null || record.uncertainFor().compareTo(olderThan) >= 0;
     }
 
     private Set<State> wanted() {
@@ -80,6 +78,6 @@ final class ListCommand extends OperatorCommand {
         if (unknown) {
             wanted.add(State.UNKNOWN);
         }
-        return wanted.isEmpty() ? UNCERTAIN : wanted;
+        return wanted.isEmpty() ? EnumSet.of(State.ABANDONED, State.UNKNOWN) : wanted;
     }
 }

@@ -2,7 +2,6 @@ package io.idempotence.cli;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.io.PrintStream;
@@ -33,7 +32,7 @@ final class Output {
             if (!kind.isEmpty()) {
                 fields.put("kind", kind);
             }
-            fields.putAll(IdempotenceAdmin.fields(record));
+            fields.putAll(record.fields());
             out.print((rows == 0 ? "[\n" : ",\n") + text(fields));
         } else {
             String key = "%-" + record.key().value().length() + "s";
@@ -53,9 +52,7 @@ final class Output {
                             kind,
                             record.state().label(),
                             Long.toString(record.fence()),
-                            IdempotenceAdmin.isUncertain(record)
-                                    ? Durations.shown(IdempotenceAdmin.uncertainFor(record))
-                                    : "-",
+                            record.isUncertain() ? Durations.shown(record.uncertainFor()) : "-",
                             running ? Durations.shown(record.leaseLeft()) : "-",
                             Durations.shown(record.retentionLeft())));
         }

@@ -54,7 +54,7 @@ final class ResolveCommand extends ChangingCommand {
         if (seen.isEmpty()) {
             return notDone(output, "no record: " + record().hint(admin));
         }
-        if (!IdempotenceAdmin.isUncertain(seen.get())) {
+        if (!seen.get().isUncertain()) {
             return notDone(
                     output,
                     "the record is " + seen.get().state().label()
@@ -66,23 +66,21 @@ final class ResolveCommand extends ChangingCommand {
         if (!agreed(seen, question)) {
             return OperatorTool.NOT_DONE;
         }
-        IdempotenceAdmin.Resolved resolved = admin.withRetention(retention)
-                .resolve(seen.get(), applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
-        boolean already = resolved == IdempotenceAdmin.Resolved.ALREADY;
-        boolean done = already || resolved == IdempotenceAdmin.Resolved.DONE;
+        Resolution resolution = applied ? Resolution.APPLIED : Resolution.NOT_APPLIED;
+        IdempotenceAdmin.Resolved resolved = admin.withRetention(retention).resolve(seen.get(), resolution);
         if (output.isJson()) {
             Map<String, Object> result = new LinkedHashMap<>();
-            result.put("resolved", done);
+            result.put("resolved", resolved.isDone());
             result.put("as", applied ? "applied" : "not-applied");
-            result.put("record", admin.find(key).map(IdempotenceAdmin::fields).orElse(null));
+            result.put("record", admin.find(key).map(IdempotenceRecord::fields).orElse(null));
             output.object(result);
         }
-        if (!done) {
+        if (!resolved.isDone()) {
             err().println("the record has changed since it was read, and nothing was done; read it again with find");
             return OperatorTool.NOT_DONE;
         }
         if (!output.isJson()) {
-            output.line(said(applied, already));
+            output.line(resolved.message(resolution));
         }
         return OperatorTool.OK;
     }
@@ -93,20 +91,5 @@ final class ResolveCommand extends ChangingCommand {
         }
         err().println(why);
         return OperatorTool.NOT_DONE;
-    }
-
-    /**
-     * The result for the person. The record may be resolved already: by this tool before a reply was lost, by another person, or by its
-     * owner with a result.
-     */
-    private static String said(boolean applied, boolean already) {
-        if (already) {
-            return applied
-                    ? "already completed, perhaps by its owner: it never runs again"
-                    : "already released: the next attempt runs the operation";
-        }
-        return applied
-                ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"
-                : "resolved as not applied: the next attempt runs the operation";
     }
 }

@@ -1,6 +1,7 @@
 package io.idempotence.cli;
 
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.IdempotenceRecord;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import picocli.CommandLine.Command;
@@ -22,7 +23,7 @@ final class StatsCommand extends OperatorCommand {
             result.put("records", counts);
             result.put(
                     "oldestUncertain",
-                    stats.oldestUncertain().map(IdempotenceAdmin::fields).orElse(null));
+                    stats.oldestUncertain().map(IdempotenceRecord::fields).orElse(null));
             output.object(result);
         } else {
             output.line(String.format("%-11s  %12s", "STATE", "RECORDS"));

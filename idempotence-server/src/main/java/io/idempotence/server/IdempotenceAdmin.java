@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -159,7 +158,7 @@ public final class IdempotenceAdmin {
     public Stream<IdempotenceRecord> listUncertain(Duration longerThan) {
         Objects.requireNonNull(longerThan, "longerThan");
         return list().filter(
-                        record -> isUncertain(record) && uncertainFor(record).compareTo(longerThan) >= 0)
+                        record -> record.isUncertain() && record.uncertainFor().compareTo(longerThan) >= 0)
                 .filter(firstSight());
     }
 
@@ -184,8 +183,8 @@ public final class IdempotenceAdmin {
         IdempotenceRecord[] oldest = new IdempotenceRecord[1];
         list().sequential().forEach(record -> {
             counts.merge(record.state(), 1L, Long::sum);
-            if (isUncertain(record)
-                    && (oldest[0] == null || uncertainFor(record).compareTo(uncertainFor(oldest[0])) > 0)) {
+            if (record.isUncertain()
+                    && (oldest[0] == null || record.uncertainFor().compareTo(oldest[0].uncertainFor()) > 0)) {
                 oldest[0] = record;
             }
             progress.accept(record);
@@ -217,7 +216,7 @@ public final class IdempotenceAdmin {
     public Resolved resolve(IdempotenceRecord seen, Resolution resolution) {
         Objects.requireNonNull(resolution, "resolution");
         StorageKey key = checked(seen.key());
-        if (!isUncertain(seen)) {
+        if (!seen.isUncertain()) {
             return Resolved.NOT_UNCERTAIN;
         }
         if (changing(() -> storage.resolve(key, seen.fence(), resolution, retention))) {
@@ -256,49 +255,6 @@ public final class IdempotenceAdmin {
         }
     }
 
-    /**
-     * What tools show of a record, in their order: {@code key}, {@code state}, {@code fence}, {@code uncertainForMillis} if it is uncertain,
-     * {@code leaseLeftMillis} if it is in progress, and {@code retentionLeftMillis}.
-     *
-     * @param record any record
-     * @return a new map of texts and whole numbers, never the result
-     */
-    public static Map<String, Object> fields(IdempotenceRecord record) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("key", record.key().value());
-        fields.put("state", record.state().label());
-        fields.put("fence", record.fence());
-        if (isUncertain(record)) {
-            fields.put("uncertainForMillis", uncertainFor(record).toMillis());
-        }
-        if (record.state() == State.IN_PROGRESS) {
-            fields.put("leaseLeftMillis", record.leaseLeft().toMillis());
-        }
-        fields.put("retentionLeftMillis", record.retentionLeft().toMillis());
-        return fields;
-    }
-
-    /**
-     * Whether a person has to resolve a record.
-     *
-     * @param record any record
-     * @return true if it is abandoned or unknown
-     */
-    public static boolean isUncertain(IdempotenceRecord record) {
-        return record.state() == State.ABANDONED || record.state() == State.UNKNOWN;
-    }
-
-    /**
-     * How long a record has been abandoned or unknown, by the storage's clock.
-     *
-     * @param record any record
-     * @return the time; zero if it is neither
-     */
-    public static Duration uncertainFor(IdempotenceRecord record) {
-        Duration since = record.leaseLeft().negated();
-        return isUncertain(record) && !since.isNegative() ? since : Duration.ZERO;
-    }
-
     /** Records of other services, and keys that belong to no record, must not be touched. */
     private StorageKey checked(StorageKey key) {
         if (!key.value().startsWith(StorageKey.prefix(namespace))) {
@@ -322,7 +278,39 @@ public final class IdempotenceAdmin {
         /** The record is neither abandoned nor unknown: there is nothing to resolve. */
         NOT_UNCERTAIN,
         /** The record has changed otherwise since it was read, or is gone. Nothing was done. Read it again. */
-        CHANGED
+        CHANGED;
+
+        /**
+         * Whether the record is resolved now.
+         *
+         * @return true for {@link #DONE} and {@link #ALREADY}
+         */
+        public boolean isDone() {
+            return this == DONE || this == ALREADY;
+        }
+
+        /**
+         * What tools say about it.
+         *
+         * @param as the resolution that was asked for
+         * @return a sentence without a capital letter and a full stop
+         */
+        public String message(Resolution as) {
+            boolean applied = as == Resolution.APPLIED;
+            return switch (this) {
+                case DONE ->
+                    applied
+                            ? "resolved as applied: it never runs again; later attempts are refused as result-unavailable"
+                            : "resolved as not applied: the next attempt runs the operation";
+                case ALREADY ->
+                    applied
+                            ? "already completed, perhaps by its owner: it never runs again"
+                            : "already released: the next attempt runs the operation";
+                case NOT_FOUND -> "no such record: its retention is over, or it belongs to another namespace";
+                case NOT_UNCERTAIN -> "nothing was done: only an abandoned or unknown record can be resolved";
+                case CHANGED -> "nothing was done: the record has changed since it was read; read it again";
+            };
+        }
     }
 
     /**

@@ -75,8 +75,7 @@ class IdempotenceAdminTest {
                     assertThat(record.key()).isEqualTo(abandoned);
                     assertThat(record.state()).isEqualTo(State.ABANDONED);
                     assertThat(record.fence()).isOne();
-                    assertThat(IdempotenceAdmin.uncertainFor(record))
-                            .isBetween(Duration.ofMillis(200), Duration.ofMinutes(1));
+                    assertThat(record.uncertainFor()).isBetween(Duration.ofMillis(200), Duration.ofMinutes(1));
                     assertThat(record.retentionLeft()).isBetween(Duration.ofMinutes(59), RETENTION);
                 }));
         assertThat(admin.listUncertain(Duration.ofMinutes(5))).isEmpty();
@@ -314,8 +313,7 @@ class IdempotenceAdminTest {
         assertThat(inMemory.listUncertain(Duration.ZERO)).hasSize(2);
         List<StorageKey> progress = new ArrayList<>();
         assertThat(inMemory.stats(record -> progress.add(record.key())).oldestUncertain())
-                .hasValueSatisfying(record ->
-                        assertThat(IdempotenceAdmin.uncertainFor(record)).isEqualTo(older));
+                .hasValueSatisfying(record -> assertThat(record.uncertainFor()).isEqualTo(older));
         assertThat(progress).hasSize(2);
     }
 

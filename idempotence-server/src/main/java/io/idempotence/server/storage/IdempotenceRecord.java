@@ -3,7 +3,9 @@ package io.idempotence.server.storage;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.LinkedHashMap;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
@@ -19,6 +21,45 @@ import java.util.stream.Collectors;
  */
 public record IdempotenceRecord(StorageKey key, State state, long fence, Duration leaseLeft, Duration retentionLeft) {
 
+    /**
+     * Whether a person has to resolve the record.
+     *
+     * @return true if it is abandoned or unknown
+     */
+    public boolean isUncertain() {
+        return state.isUncertain();
+    }
+
+    /**
+     * How long the record has been abandoned or unknown, by the storage's clock.
+     *
+     * @return the time; zero if it is neither
+     */
+    public Duration uncertainFor() {
+        return isUncertain() && leaseLeft.isNegative() ? leaseLeft.negated() : Duration.ZERO;
+    }
+
+    /**
+     * What tools show of the record, in their order: {@code key}, {@code state}, {@code fence}, {@code uncertainForMillis} if it is
+     * uncertain, {@code leaseLeftMillis} if it is in progress, and {@code retentionLeftMillis}.
+     *
+     * @return a new map of texts and whole numbers, never the result
+     */
+    public Map<String, Object> fields() {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("key", key.value());
+        fields.put("state", state.label());
+        fields.put("fence", fence);
+        if (isUncertain()) {
+            fields.put("uncertainForMillis", uncertainFor().toMillis());
+        }
+        if (state == State.IN_PROGRESS) {
+            fields.put("leaseLeftMillis", leaseLeft.toMillis());
+        }
+        fields.put("retentionLeftMillis", retentionLeft.toMillis());
+        return fields;
+    }
+
     /** The state of a record. A claim whose lease is over is {@link #ABANDONED}; that state is derived, never stored. */
     public enum State {
         /** Claimed, and the lease runs. */
@@ -31,6 +72,15 @@ public record IdempotenceRecord(StorageKey key, State state, long fence, Duratio
         UNKNOWN,
         /** Claimed, the lease is over, nothing was recorded. */
         ABANDONED;
+
+        /**
+         * Whether a person has to resolve a record in this state.
+         *
+         * @return true for {@link #ABANDONED} and {@link #UNKNOWN}
+         */
+        public boolean isUncertain() {
+            return this == ABANDONED || this == UNKNOWN;
+        }
 
         /**
          * The name that tools and operators use.

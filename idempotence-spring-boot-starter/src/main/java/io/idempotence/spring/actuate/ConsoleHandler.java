@@ -196,10 +196,10 @@ final class ConsoleHandler implements HttpRequestHandler {
         String result = given(request, "result");
         if (result != null) {
             IdempotenceAdmin.Resolved resolved = resolved(result);
-            boolean done = Resolving.isDone(resolved);
+            boolean done = resolved.isDone();
             // Anybody can make a link to this page: it must not claim what the record denies.
-            if (!done || found.filter(IdempotenceAdmin::isUncertain).isEmpty()) {
-                page.message(done, sentence(Resolving.message(resolved, resolution(request))));
+            if (!done || found.filter(IdempotenceRecord::isUncertain).isEmpty()) {
+                page.message(done, sentence(resolved.message(resolution(request))));
             }
         }
         if (found.isEmpty()) {
@@ -207,7 +207,7 @@ final class ConsoleHandler implements HttpRequestHandler {
             return page;
         }
         IdempotenceRecord record = found.get();
-        boolean uncertain = IdempotenceAdmin.isUncertain(record);
+        boolean uncertain = record.isUncertain();
         page.heading(
                 uncertain ? "Did it happen?" : "Record",
                 uncertain
@@ -279,7 +279,7 @@ final class ConsoleHandler implements HttpRequestHandler {
         String key = String.valueOf(given(request, "key"));
         try {
             long fence = Long.parseLong(String.valueOf(given(request, "fence")));
-            resolved = Resolving.resolve(admin.get(), records().find(key), fence, resolution(request));
+            resolved = records().resolve(key, fence, resolution(request));
         } catch (IllegalArgumentException e) {
             response.sendError(HttpServletResponse.SC_BAD_REQUEST);
             return;

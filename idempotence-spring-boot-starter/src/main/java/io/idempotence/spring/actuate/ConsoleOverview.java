@@ -35,7 +35,7 @@ record ConsoleOverview(Map<State, Long> counts, List<IdempotenceRecord> urgent, 
         while (inTime && records.hasNext()) {
             IdempotenceRecord record = records.next();
             counts.merge(record.state(), 1L, Long::sum);
-            if (IdempotenceAdmin.isUncertain(record)) {
+            if (record.isUncertain()) {
                 uncertain.put(record.key().value(), record);
                 if (uncertain.size() > 20 * MOST) {
                     uncertain.values().retainAll(mostUrgent(uncertain));

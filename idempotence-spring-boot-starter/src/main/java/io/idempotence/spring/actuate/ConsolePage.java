@@ -1,6 +1,5 @@
 package io.idempotence.spring.actuate;
 
-import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -127,14 +126,14 @@ final class ConsolePage {
     }
 
     private void row(IdempotenceRecord record) {
-        boolean uncertain = IdempotenceAdmin.isUncertain(record);
+        boolean uncertain = record.isUncertain();
         html.append("<tr><th scope=\"row\"><code>");
         text(brief(record)).append("</code>");
         calls.of(record.key()).ifPresent(this::call);
         html.append("</th><td>");
         state(record.state());
         html.append("</td><td>")
-                .append(uncertain ? RecordsView.shown(IdempotenceAdmin.uncertainFor(record)) : "–")
+                .append(uncertain ? RecordsView.shown(record.uncertainFor()) : "–")
                 .append("</td><td>");
         left(record, uncertain);
         html.append("</td><td class=\"act\"><a href=\"");
@@ -178,7 +177,7 @@ final class ConsolePage {
     }
 
     void record(IdempotenceRecord record, @Nullable String kind) {
-        boolean uncertain = IdempotenceAdmin.isUncertain(record);
+        boolean uncertain = record.isUncertain();
         html.append("<section class=\"card\" aria-label=\"Record\"><dl><dt>State<dd>");
         state(record.state());
         if (kind != null) {
@@ -191,7 +190,7 @@ final class ConsolePage {
                     });
         }
         if (uncertain) {
-            html.append("<dt>Uncertain for<dd>").append(RecordsView.shown(IdempotenceAdmin.uncertainFor(record)));
+            html.append("<dt>Uncertain for<dd>").append(RecordsView.shown(record.uncertainFor()));
         }
         if (record.state() == IdempotenceRecord.State.IN_PROGRESS) {
             html.append("<dt>Lease left<dd>").append(RecordsView.shown(record.leaseLeft()));

@@ -11,7 +11,6 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -88,7 +87,7 @@ final class IdempotenceEndpoint {
                 .map(found -> {
                     Map<String, Object> row = new LinkedHashMap<>();
                     row.put("kind", found.kind());
-                    row.putAll(IdempotenceAdmin.fields(found.record()));
+                    row.putAll(found.record().fields());
                     return row;
                 })
                 .toList();
@@ -100,20 +99,20 @@ final class IdempotenceEndpoint {
         if (limit < 1 || limit > MAX_LIMIT) {
             throw new IllegalArgumentException("limit must be 1 to " + MAX_LIMIT + ", got " + limit);
         }
-        if (olderThan != null && !RecordsView.UNCERTAIN.containsAll(states)) {
+        if (olderThan != null && !states.stream().allMatch(State::isUncertain)) {
             throw new IllegalArgumentException(
                     "olderThan is for abandoned and unknown records only; the age of other records is not stored");
         }
         RecordsView.ListedRecords page = records()
                 .list(
                         record -> states.contains(record.state())
-                                && (olderThan == null
-                                        || IdempotenceAdmin.uncertainFor(record).compareTo(olderThan) >= 0),
+                                && (olderThan == null || record.uncertainFor().compareTo(olderThan) >= 0),
                         after,
                         limit);
         Map<String, Object> result = new LinkedHashMap<>();
         result.put(
-                "records", page.records().stream().map(IdempotenceAdmin::fields).toList());
+                "records",
+                page.records().stream().map(IdempotenceRecord::fields).toList());
         if (page.next() != null) {
             result.put("next", page.next());
         }
@@ -132,7 +131,7 @@ final class IdempotenceEndpoint {
         Map<String, Object> shown = answered(() -> switch (what) {
             case "stats" -> stats();
             case "operations" -> Map.of("operations", operations.get());
-            default -> records().find(what).map(IdempotenceAdmin::fields).orElse(Map.of());
+            default -> records().find(what).map(IdempotenceRecord::fields).orElse(Map.of());
         });
         return shown.isEmpty() ? null : shown;
     }
@@ -143,7 +142,7 @@ final class IdempotenceEndpoint {
         stats.counts().forEach((state, count) -> counts.put(state.label(), count));
         Map<String, Object> result = new LinkedHashMap<>();
         result.put("records", counts);
-        stats.oldestUncertain().ifPresent(record -> result.put("oldestUncertain", IdempotenceAdmin.fields(record)));
+        stats.oldestUncertain().ifPresent(record -> result.put("oldestUncertain", record.fields()));
         return result;
     }
 
@@ -169,13 +168,12 @@ final class IdempotenceEndpoint {
             };
             IdempotenceAdmin view =
                     retention == null ? admin.get() : admin.get().withRetention(retention);
-            Optional<IdempotenceRecord> seen = records().find(key);
-            IdempotenceAdmin.Resolved resolved = Resolving.resolve(view, seen, fence, resolution);
+            IdempotenceAdmin.Resolved resolved = new RecordsView(view).resolve(key, fence, resolution);
             Map<String, Object> result = new LinkedHashMap<>();
-            result.put("resolved", Resolving.isDone(resolved));
+            result.put("resolved", resolved.isDone());
             result.put("as", as);
-            result.put("message", Resolving.message(resolved, resolution));
-            records().find(key).ifPresent(now -> result.put("record", IdempotenceAdmin.fields(now)));
+            result.put("message", resolved.message(resolution));
+            records().find(key).ifPresent(now -> result.put("record", now.fields()));
             return result;
         });
     }
@@ -209,7 +207,7 @@ final class IdempotenceEndpoint {
         if (record == null) {
             return null;
         }
-        if (IdempotenceAdmin.isUncertain(record)) {
+        if (record.isUncertain()) {
             return "not deleted: its outcome is unknown. Check the business data, and resolve it; to delete it anyway, add force=true";
         }
         return record.state() == State.IN_PROGRESS

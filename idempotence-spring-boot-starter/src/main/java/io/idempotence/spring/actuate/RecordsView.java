@@ -2,9 +2,11 @@ package io.idempotence.spring.actuate;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.IdempotenceAdmin.Resolved;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
+import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import java.time.Duration;
@@ -23,8 +25,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The records of the service in the words of the operator's tool. */
 final class RecordsView {
-    static final Set<State> UNCERTAIN = EnumSet.of(State.ABANDONED, State.UNKNOWN);
-
     private static final Pattern KEY = Pattern.compile("idem:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[A-Za-z0-9_-]{43}");
 
     private final IdempotenceAdmin admin;
@@ -103,6 +103,15 @@ final class RecordsView {
         return admin.find(key(key));
     }
 
+    /** @param fence the fence of the record as a person saw it; null if that does not matter */
+    Resolved resolve(String key, @Nullable Long fence, Resolution resolution) {
+        IdempotenceRecord record = find(key).orElse(null);
+        if (record == null) {
+            return Resolved.NOT_FOUND;
+        }
+        return fence == null || fence == record.fence() ? admin.resolve(record, resolution) : Resolved.CHANGED;
+    }
+
     static StorageKey key(String key) {
         if (!KEY.matcher(key).matches()) {
             throw new IllegalArgumentException("a key is a whole key of the list: idem:<namespace>:<43 characters>");
@@ -140,13 +149,13 @@ final class RecordsView {
         return new ListedRecords(List.copyOf(smallest.values()), more ? smallest.lastKey() : null);
     }
 
-    /** The states that names stand for; {@link #UNCERTAIN} for none. */
+    /** The states that names stand for; abandoned and unknown for none. */
     static Set<State> states(@Nullable Set<String> names) {
         Set<State> states = EnumSet.noneOf(State.class);
         for (String name : names == null ? Set.<String>of() : names) {
             states.addAll(State.named(name));
         }
-        return states.isEmpty() ? UNCERTAIN : states;
+        return states.isEmpty() ? EnumSet.of(State.ABANDONED, State.UNKNOWN) : states;
     }
 
     /** A time in its two largest units, such as {@code 2h 5m}. */
