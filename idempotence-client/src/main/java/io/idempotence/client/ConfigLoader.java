@@ -1,5 +1,6 @@
 package io.idempotence.client;
 
+import io.idempotence.internal.Spelling;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
@@ -190,33 +191,9 @@ final class ConfigLoader {
     }
 
     private static String nearest(String name, String prefix, List<String> allowed) {
-        String best = "";
-        int least = Integer.MAX_VALUE;
-        for (String candidate : allowed) {
-            int distance = distance(name, candidate);
-            if (distance < least) {
-                least = distance;
-                best = candidate;
-            }
-        }
-        return least <= 3 ? "did you mean " + prefix + best + "?" : "allowed after " + prefix + " are " + allowed;
-    }
-
-    /** The edit distance: how many letters must be added, removed or changed. */
-    private static int distance(String a, String b) {
-        int[] row = new int[b.length() + 1];
-        for (int j = 0; j <= b.length(); j++) {
-            row[j] = j;
-        }
-        for (int i = 1; i <= a.length(); i++) {
-            int diagonal = row[0];
-            row[0] = i;
-            for (int j = 1; j <= b.length(); j++) {
-                int change = diagonal + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-                diagonal = row[j];
-                row[j] = Math.min(change, Math.min(row[j], row[j - 1]) + 1);
-            }
-        }
-        return row[b.length()];
+        String nearest = Spelling.nearest(name, allowed);
+        return Spelling.distance(name, nearest) <= 3
+                ? "did you mean " + prefix + nearest + "?"
+                : "allowed after " + prefix + " are " + allowed;
     }
 }

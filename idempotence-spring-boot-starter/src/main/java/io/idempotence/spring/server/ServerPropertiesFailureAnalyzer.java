@@ -1,9 +1,9 @@
 package io.idempotence.spring.server;
 
+import io.idempotence.internal.Spelling;
 import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -82,9 +82,7 @@ final class ServerPropertiesFailureAnalyzer extends AbstractFailureAnalyzer<Bind
     private static String nearest(String name) {
         List<String> names = new ArrayList<>();
         addNames(IdempotenceServerProperties.PREFIX, IdempotenceServerProperties.class, names);
-        return names.stream()
-                .min(Comparator.comparingInt(known -> distance(known, name)))
-                .orElseThrow();
+        return Spelling.nearest(name, names);
     }
 
     private static void addNames(String prefix, Class<?> type, List<String> names) {
@@ -96,23 +94,5 @@ final class ServerPropertiesFailureAnalyzer extends AbstractFailureAnalyzer<Bind
                 names.add(name);
             }
         }
-    }
-
-    /** How many characters must be inserted, removed or replaced. */
-    private static int distance(String one, String other) {
-        int[] row = new int[other.length() + 1];
-        for (int j = 0; j < row.length; j++) {
-            row[j] = j;
-        }
-        for (int i = 1; i <= one.length(); i++) {
-            int diagonal = row[0];
-            row[0] = i;
-            for (int j = 1; j < row.length; j++) {
-                int replaced = diagonal + (one.charAt(i - 1) == other.charAt(j - 1) ? 0 : 1);
-                diagonal = row[j];
-                row[j] = Math.min(replaced, 1 + Math.min(row[j], row[j - 1]));
-            }
-        }
-        return row[other.length()];
     }
 }
