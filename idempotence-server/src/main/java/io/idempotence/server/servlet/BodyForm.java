@@ -30,7 +30,8 @@ public interface BodyForm {
     /**
      * Compares {@code application/json} and {@code …+json} without regard to white space, the order of an object's members, and how a
      * character is escaped. Numbers are compared as they are spelled: 1 and 1.0 differ. A body is compared byte by byte if it is not strict
-     * JSON (RFC 8259), has a member twice in one object, or is nested deeper than 200.
+     * JSON (RFC 8259), has a member twice in one object, is nested deeper than 200, or has more than 10,000 members in one object and those
+     * around it.
      *
      * @return a form for callers that write the same JSON in another order when they retry
      * @throws IllegalStateException if Gson, which reads the JSON, is not on the class path

@@ -4,16 +4,20 @@ import com.google.gson.Strictness;
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonToken;
 import io.idempotence.internal.FieldDigest;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.StringReader;
-import java.nio.ByteBuffer;
+import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The form of {@link BodyForm#canonicalJson()}: a digest of the value, with the members of every object sorted by name. */
+/**
+ * The form of {@link BodyForm#canonicalJson()}: a digest of the value, with the members of every object sorted by name. Members of open
+ * objects are held in memory, at a hundred bytes each or more, so their number has a limit.
+ */
 final class CanonicalJson implements BodyForm {
     private static final int DEEPEST = 200;
+    private static final int MOST_MEMBERS = 10_000;
 
     @Override
     public byte[] of(String mediaType, byte[] body) {
@@ -21,16 +25,66 @@ final class CanonicalJson implements BodyForm {
             return body;
         }
         try {
-            String text = StandardCharsets.UTF_8
-                    .newDecoder()
-                    .decode(ByteBuffer.wrap(body))
-                    .toString();
-            JsonReader json = new JsonReader(new StringReader(text));
+            // This decoder reports invalid bytes instead of replacing them.
+            JsonReader json = new JsonReader(
+                    new InputStreamReader(new ByteArrayInputStream(body), StandardCharsets.UTF_8.newDecoder()));
             json.setStrictness(Strictness.STRICT);
-            byte[] value = value(json, 0);
+            byte[] value = new Digester(json).value(0);
             return json.peek() == JsonToken.END_DOCUMENT ? value : body;
         } catch (IOException | IllegalStateException notPlainJson) {
             return body;
+        }
+    }
+
+    /** The digester of one text. */
+    private static final class Digester {
+        private final JsonReader json;
+        /** Members of the objects that have not ended yet. */
+        private int members;
+
+        Digester(JsonReader json) {
+            this.json = json;
+        }
+
+        /** Returns a digest of the digests of all nested values, so that no value can be spelled to look like another. */
+        byte[] value(int depth) throws IOException {
+            if (depth > DEEPEST) {
+                throw new IOException("nested too deeply");
+            }
+            JsonToken kind = json.peek();
+            FieldDigest digest = new FieldDigest().add(kind.name());
+            switch (kind) {
+                case BEGIN_OBJECT ->
+                    object(depth).forEach((name, member) -> digest.add(name).add(member));
+                case BEGIN_ARRAY -> {
+                    json.beginArray();
+                    while (json.hasNext()) {
+                        digest.add(value(depth + 1));
+                    }
+                    json.endArray();
+                }
+                case STRING, NUMBER -> digest.add(encodable(json.nextString()));
+                case BOOLEAN -> digest.add(Boolean.toString(json.nextBoolean()));
+                case NULL -> json.nextNull();
+                default -> throw new IOException("not a JSON value");
+            }
+            return digest.digest();
+        }
+
+        private Map<String, byte[]> object(int depth) throws IOException {
+            Map<String, byte[]> object = new TreeMap<>();
+            json.beginObject();
+            while (json.hasNext()) {
+                if (++members > MOST_MEMBERS) {
+                    throw new IOException("too many members");
+                }
+                if (object.put(encodable(json.nextName()), value(depth + 1)) != null) {
+                    throw new IOException("a duplicate member");
+                }
+            }
+            json.endObject();
+            members -= object.size();
+            return object;
         }
     }
 
@@ -40,39 +94,5 @@ final class CanonicalJson implements BodyForm {
             throw new IOException("a lone surrogate");
         }
         return text;
-    }
-
-    /** Returns a digest of the digests of all nested values, so that no value can be spelled to look like another. */
-    private static byte[] value(JsonReader json, int depth) throws IOException {
-        if (depth > DEEPEST) {
-            throw new IOException("nested too deeply");
-        }
-        JsonToken kind = json.peek();
-        FieldDigest digest = new FieldDigest().add(kind.name());
-        switch (kind) {
-            case BEGIN_OBJECT -> {
-                Map<String, byte[]> members = new TreeMap<>();
-                json.beginObject();
-                while (json.hasNext()) {
-                    if (members.put(encodable(json.nextName()), value(json, depth + 1)) != null) {
-                        throw new IOException("a duplicate member");
-                    }
-                }
-                json.endObject();
-                members.forEach((name, member) -> digest.add(name).add(member));
-            }
-            case BEGIN_ARRAY -> {
-                json.beginArray();
-                while (json.hasNext()) {
-                    digest.add(value(json, depth + 1));
-                }
-                json.endArray();
-            }
-            case STRING, NUMBER -> digest.add(encodable(json.nextString()));
-            case BOOLEAN -> digest.add(Boolean.toString(json.nextBoolean()));
-            case NULL -> json.nextNull();
-            default -> throw new IOException("not a JSON value");
-        }
-        return digest.digest();
     }
 }

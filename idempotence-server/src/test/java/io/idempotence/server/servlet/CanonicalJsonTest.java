@@ -3,6 +3,8 @@ package io.idempotence.server.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.charset.StandardCharsets;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -81,6 +83,25 @@ class CanonicalJsonTest {
         assertThat(of(deep)).hasSize(32);
         String deeper = "[".repeat(100_000) + "]".repeat(100_000);
         assertThat(of(deeper)).isEqualTo(deeper.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Each member of an open object is held in memory: 16 bytes of JSON took two hundred. */
+    @Test
+    void anObjectsMembersHaveALimitAndTheirNumberInAllHasNone() {
+        assertThat(of(members(9_998, "{\"a\":1,\"b\":2}"))).isEqualTo(of(members(9_998, "{\"b\":2,\"a\":1}")));
+        String many = "[" + "{\"a\":1},".repeat(20_000) + "0]";
+        assertThat(of(many)).hasSize(32);
+        String tooMany = members(10_001, "0");
+        assertThat(of(tooMany)).isEqualTo(tooMany.getBytes(StandardCharsets.UTF_8));
+        String nested = "{\"a\":" + members(10_000, "0") + "}";
+        assertThat(of(nested)).isEqualTo(nested.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** An object with members of its own, and with one that has a value. */
+    private static String members(int all, String valueOfLast) {
+        return IntStream.rangeClosed(1, all)
+                .mapToObj(i -> "\"m" + i + "\":" + (i == all ? valueOfLast : "0"))
+                .collect(Collectors.joining(",", "{", "}"));
     }
 
     @Test
