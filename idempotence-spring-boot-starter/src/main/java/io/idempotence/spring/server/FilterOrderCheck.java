@@ -1,7 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
-import java.util.Collection;
+import java.util.Map;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.web.servlet.AbstractFilterRegistrationBean;
@@ -10,6 +10,7 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 /** The check that no filter of this framework runs before Spring Security's. */
 final class FilterOrderCheck implements SmartInitializingSingleton {
     private static final String SECURITY = "springSecurityFilterChain";
+    private static final String AUTO_CONFIGURED = "idempotenceFilterRegistration";
 
     private final ListableBeanFactory beans;
 
@@ -19,28 +20,30 @@ final class FilterOrderCheck implements SmartInitializingSingleton {
 
     @Override
     public void afterSingletonsInstantiated() {
-        Collection<AbstractFilterRegistrationBean<?>> registrations =
-                beans.<AbstractFilterRegistrationBean<?>>getBeansOfType(type()).values();
-        for (AbstractFilterRegistrationBean<?> one : registrations) {
+        Map<String, AbstractFilterRegistrationBean<?>> registrations = beans.getBeansOfType(type());
+        registrations.forEach((bean, one) -> {
             if (one instanceof FilterRegistrationBean<?> ours
                     && ours.getFilter() instanceof IdempotenceFilter
                     && ours.isEnabled()
                     && !ours.isMatchAfter()) {
-                registrations.stream()
+                registrations.values().stream()
                         .filter(other -> other.isEnabled() && SECURITY.equals(other.getFilterName()))
                         .filter(security -> ours.getOrder() <= security.getOrder())
-                        .forEach(security -> refuse(ours, security));
+                        .forEach(security -> refuse(bean, ours, security));
             }
-        }
+        });
     }
 
-    private static void refuse(FilterRegistrationBean<?> ours, AbstractFilterRegistrationBean<?> security) {
+    private static void refuse(
+            String bean, FilterRegistrationBean<?> ours, AbstractFilterRegistrationBean<?> security) {
+        String setting =
+                bean.equals(AUTO_CONFIGURED) ? "idempotence.server.filter-order" : "the order of '" + bean + "'";
         throw ServerSetUpException.of(
                 "The idempotence filter has the order " + ours.getOrder() + ", and Spring Security's filter has "
                         + security.getOrder()
                         + ": requests would be claimed and responses replayed before the caller is"
                         + " authenticated and authorised.",
-                "Set idempotence.server.filter-order to more than " + security.getOrder()
+                "Set " + setting + " to more than " + security.getOrder()
                         + ", or remove it: by default the filter is behind all others.");
     }
 

@@ -1,6 +1,7 @@
 package io.idempotence.spring.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
@@ -210,6 +211,22 @@ class OwnFiltersTest {
                     .csrf(csrf -> csrf.disable())
                     .build();
         }
+    }
+
+    @Import(Payments.class)
+    static class BeforeSecurity {
+        @Bean
+        IdempotenceFilterRegistrationBean own(Idempotence idempotence) {
+            IdempotenceFilterRegistrationBean own = new IdempotenceFilterRegistrationBean(filter(idempotence));
+            own.setOrder(-200);
+            return own;
+        }
+    }
+
+    @Test
+    void aRegistrationBeforeSpringSecurityIsRefusedByItsName(CapturedOutput output) {
+        assertThatThrownBy(() -> TestServer.start(BeforeSecurity.class)).isNotNull();
+        assertThat(output).contains("Set the order of 'own' to more than -100, or remove it");
     }
 
     @Import(Payments.class)
