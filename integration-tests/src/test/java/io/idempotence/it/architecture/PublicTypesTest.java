@@ -45,7 +45,7 @@ class PublicTypesTest {
     static void ofTheClient(JavaClasses product) {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
                 IdempotenceAttemptEvent
-                Outcome
+                IdempotenceAttemptEvent.Outcome
                 IdempotenceClientConfig
                 IdempotenceClientConfigBuilder
                 IdempotenceClientEvent
