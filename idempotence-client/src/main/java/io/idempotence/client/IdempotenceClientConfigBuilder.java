@@ -173,7 +173,7 @@ public final class IdempotenceClientConfigBuilder {
 
     /**
      * Sets the statuses that are retried. A status that is not listed ends the call. A 5xx except 500, 501, 503 and 505 then ends it as
-     * unknown.
+     * unknown. So does 408, 425, 429, 500 or 503 if an earlier attempt is in doubt, because it does not show the outcome of that one.
      *
      * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
      * @return this builder

@@ -129,6 +129,17 @@ class EndOfACallTest extends FeignTestBase {
         assertEnd(UNKNOWN, 2, 2);
     }
 
+    /** It was the plain exception of the status, after which a caller makes the call again under a new ID. */
+    @ParameterizedTest
+    @ValueSource(ints = {408, 425, 429})
+    void statusOfARateLimiterSettlesNoEarlierDoubtAlsoIfItIsNotRetried(int status) {
+        server.respond(Reply.ok("lost"), Reply.status(status));
+        Orders orders = orders(
+                fast().statuses(502, 503, 504).build(), b -> b.client(new LosingClient(new SocketTimeoutException())));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 2, 2);
+    }
+
     @Test
     void statusThatIsAddedToTheRetriedOnesIsRetried() {
         server.respond(Reply.status(418), Reply.status(503));

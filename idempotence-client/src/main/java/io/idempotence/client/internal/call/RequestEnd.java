@@ -32,8 +32,9 @@ record RequestEnd(
         @Nullable Object value,
         @Nullable Throwable thrown) {
     /** Statuses that logins, gateways and containers return before the operation is called, even if it was executed before. */
-    private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION =
-            Set.of(301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 411, 413, 414, 415, 421, 431, 451, 500, 503);
+    private static final Set<Integer> OFTEN_BEFORE_THE_OPERATION = Set.of(
+            301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 408, 411, 413, 414, 415, 421, 425, 429, 431, 451, 500,
+            503);
 
     /**
      * The end of a request. The first line that applies counts:

@@ -201,7 +201,7 @@ class RequestEndTest {
 
     /** From any sender it is the same status as where it is retried, and that settles nothing either. */
     @ParameterizedTest
-    @ValueSource(ints = {500, 503})
+    @ValueSource(ints = {408, 425, 429, 500, 503})
     void errorThatIsLeftOutOfThoseToRetrySettlesNothing(int status) {
         assertThat(settles(FINAL, responded(status))).isFalse();
         assertThat(leavesDoubt(FINAL, responded(status))).isFalse();
