@@ -19,6 +19,9 @@ final class WholeResponse implements ClientHttpResponse {
     private static final int BUFFER = 8192;
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
 
+    /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
+    private static final Set<Integer> NEVER_READ = Set.of(401, 407);
+
     /** What a server sends piece by piece, for as long as it likes. */
     private static final Set<String> STREAMS =
             Set.of("text/event-stream", "application/x-ndjson", "application/stream+json", "application/jsonl");
@@ -96,6 +99,9 @@ final class WholeResponse implements ClientHttpResponse {
     /** HttpURLConnection takes the beginning of a response for the whole, wherever it was cut. */
     private static void checkLength(ClientHttpResponse response, int status, int length, boolean provesHeaders)
             throws IOException {
+        if (!provesHeaders && length == 0 && NEVER_READ.contains(status)) {
+            return;
+        }
         HttpHeaders headers = response.getHeaders();
         String announced = headers.getFirst("Content-Length");
         if (announced != null
