@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.internal.http.Decompression;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
@@ -24,14 +25,6 @@ import org.jspecify.annotations.Nullable;
 final class ObservedBody implements Response.Body {
     /** The longest error body that is read ahead, in bytes. */
     private static final int LONGEST_ERROR = 1 << 20;
-
-    /**
-     * The packages of Apache HttpClient and of Commons Compress, which it uses if present. Their streams that decompress have that in their
-     * name. HttpClient removes the length of a response that it decompresses, but compressed data has an end of its own.
-     */
-    private static final List<String> WITH_DECOMPRESSING = List.of("org.apache.hc.", "org.apache.commons.compress.");
-
-    private static final String DECOMPRESSING = "compress";
 
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
     /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
@@ -164,25 +157,12 @@ final class ObservedBody implements Response.Body {
         }
         try {
             InputStream in = delegate.asInputStream();
-            decompresses = decompresses(in);
+            decompresses = Decompression.isDoneBy(in);
             return new ObservedStream(in, seen, watch, expected, endsReads);
         } catch (IOException e) {
             seen.bodyFailed(e);
             throw e;
         }
-    }
-
-    private static boolean decompresses(InputStream in) {
-        if (in instanceof InflaterInputStream) {
-            return true;
-        }
-        String name = in.getClass().getName();
-        for (String owner : WITH_DECOMPRESSING) {
-            if (name.startsWith(owner)) {
-                return name.toLowerCase(Locale.ROOT).contains(DECOMPRESSING);
-            }
-        }
-        return false;
     }
 
     @Override

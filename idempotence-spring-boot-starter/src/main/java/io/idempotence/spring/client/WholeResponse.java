@@ -1,5 +1,6 @@
 package io.idempotence.spring.client;
 
+import io.idempotence.client.internal.http.Decompression;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -56,7 +57,7 @@ final class WholeResponse implements ClientHttpResponse {
             byte[] ahead = read(in, watch);
             boolean whole = ahead.length < LONGEST;
             if (whole) {
-                checkLength(response, status, ahead.length, provesHeaders);
+                checkLength(response, status, ahead.length, provesHeaders, Decompression.isDoneBy(in));
             }
             return new WholeResponse(response, ahead, whole ? null : in);
         } catch (IOException | RuntimeException e) {
@@ -97,7 +98,8 @@ final class WholeResponse implements ClientHttpResponse {
     }
 
     /** HttpURLConnection takes the beginning of a response for the whole, wherever it was cut. */
-    private static void checkLength(ClientHttpResponse response, int status, int length, boolean provesHeaders)
+    private static void checkLength(
+            ClientHttpResponse response, int status, int length, boolean provesHeaders, boolean decompressed)
             throws IOException {
         if (!provesHeaders && length == 0 && NEVER_READ.contains(status)) {
             return;
@@ -110,7 +112,7 @@ final class WholeResponse implements ClientHttpResponse {
                 && length < Long.parseLong(announced)) {
             throw new IOException("the body ended after " + length + " of " + announced + " bytes");
         }
-        boolean framed = announced != null || headers.getFirst("Transfer-Encoding") != null;
+        boolean framed = announced != null || headers.getFirst("Transfer-Encoding") != null || decompressed;
         if (!provesHeaders && !framed && length == 0 && !NEVER_WITH_BODY.contains(status)) {
             throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
         }

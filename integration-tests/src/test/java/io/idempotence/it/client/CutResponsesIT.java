@@ -312,7 +312,7 @@ class CutResponsesIT {
         }
     }
 
-    private static String compressed(String body) {
+    static String compressed(String body) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (OutputStream out = new GZIPOutputStream(bytes)) {
             out.write(body.getBytes(StandardCharsets.ISO_8859_1));

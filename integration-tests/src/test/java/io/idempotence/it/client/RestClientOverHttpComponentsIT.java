@@ -2,11 +2,14 @@ package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static com.github.tomakehurst.wiremock.client.WireMock.post;
+import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
+import io.idempotence.it.client.ClientUnderTest.End;
+import io.idempotence.it.wire.RawServer;
 import io.idempotence.spring.client.IdempotentRestClient;
 import java.net.InetAddress;
 import java.time.Duration;
@@ -101,6 +104,27 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
                 .retrieve()
                 .toBodilessEntity();
         assertThat(received()).extracting(request -> header(request, "Prefer")).containsExactly("wait=2");
+    }
+
+    /** HttpClient takes the headers away that frame it. */
+    @Test
+    void emptyBodyThatWasCompressedIsTheResult() {
+        try (RawServer server = RawServer.start((request, socket) -> write(socket, CutResponsesIT.compressed("")))) {
+            assertThat(client(fast(), server.url()).order()).isEqualTo(new End(201, "", null));
+        }
+        assertEnd(SUCCEEDED, 1);
+    }
+
+    @Test
+    void emptyBodyWhoseCompressedDataIsMissingIsAskedForAgain() {
+        try (RawServer server = RawServer.start((request, socket) -> write(
+                socket,
+                request.header("Idempotency-Attempt").equals("1")
+                        ? "HTTP/1.1 201 Created\r\nContent-Encoding: gzip\r\n\r\n"
+                        : WHOLE))) {
+            assertText(client(fast(), server.url()).order(), "whole");
+        }
+        assertEnd(SUCCEEDED, 2);
     }
 
     /** A client that finds these hosts here. */
