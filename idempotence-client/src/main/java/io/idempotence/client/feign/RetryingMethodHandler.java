@@ -10,6 +10,7 @@ import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;
+import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
@@ -98,9 +99,10 @@ final class RetryingMethodHandler implements MethodHandler {
             }
         }
 
+        /** {@link feign.ExceptionPropagationPolicy#UNWRAP} throws the cause. */
         @Override
         public boolean meansNotSent(Throwable thrown) {
-            return thrown instanceof RetryableException;
+            return thrown instanceof RetryableException || thrown instanceof IOException;
         }
 
         @Override

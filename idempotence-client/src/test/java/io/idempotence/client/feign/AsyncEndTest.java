@@ -8,11 +8,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.AsyncClient;
+import feign.AsyncFeign;
 import feign.Client;
+import feign.ExceptionPropagationPolicy;
 import feign.FeignException;
 import feign.Request;
+import feign.RequestLine;
 import feign.Response;
 import feign.RetryableException;
+import feign.Target.HardCodedTarget;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -20,6 +24,7 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.AsyncCalls.Wire;
 import io.idempotence.client.feign.TestServer.Reply;
 import io.idempotence.client.internal.scope.CallScope;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -257,5 +262,27 @@ class AsyncEndTest extends FeignTestBase {
                 b -> b.invocationHandlerFactory((target, dispatch) -> (proxy, method, args) -> layered));
         orders.create("x").cancel(true);
         assertThat(layered).isCancelled();
+    }
+
+    private interface UnwrappedOrders {
+        @RequestLine("POST /orders")
+        CompletableFuture<String> create(String body) throws IOException;
+    }
+
+    @Test
+    void executedCallWhoseDecoderThrowsARetryableExceptionIsUnknownAlsoIfItIsUnwrapped() throws IOException {
+        UnwrappedOrders orders = IdempotentFeign.install(
+                        AsyncFeign.builder()
+                                .client(new AsyncClient.Default<>(new Client.Default(null, null), async.threads))
+                                .exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP)
+                                .decoder((response, type) -> {
+                                    throw EndOfACallTest.retryable(response);
+                                }),
+                        fast().build())
+                .target(new HardCodedTarget<>(UnwrappedOrders.class, "orders", server.url()));
+        assertThat(failure(orders.create("x")))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasRootCauseMessage("of the decoder");
+        assertEnd(UNKNOWN, 3);
     }
 }

@@ -9,10 +9,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import feign.Client;
+import feign.ExceptionPropagationPolicy;
+import feign.Feign;
 import feign.FeignException;
+import feign.RequestLine;
 import feign.Response;
 import feign.RetryableException;
 import feign.Retryer;
+import feign.Target.HardCodedTarget;
 import io.github.resilience4j.retry.MaxRetriesExceededException;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
@@ -291,6 +295,39 @@ class EndOfACallTest extends FeignTestBase {
                 .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasRootCauseMessage("of the decoder");
         assertEnd(UNKNOWN, 3);
+    }
+
+    private interface UnwrappedOrders {
+        @RequestLine("POST /orders")
+        String create(String body) throws IOException;
+    }
+
+    /** The policy leaves only the cause, which reads as "nothing was sent". */
+    @Test
+    void executedCallWhoseDecoderThrowsARetryableExceptionIsUnknownAlsoIfItIsUnwrapped() {
+        UnwrappedOrders orders = IdempotentFeign.install(
+                        Feign.builder()
+                                .exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP)
+                                .decoder((response, type) -> {
+                                    throw retryable(response);
+                                }),
+                        fast().build())
+                .target(new HardCodedTarget<>(UnwrappedOrders.class, "orders", server.url()));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignOutcomeUnknownException.class)
+                .hasRootCauseMessage("of the decoder");
+        assertEnd(UNKNOWN, 3);
+    }
+
+    /** As the failure of a call that the decoder makes. */
+    static RetryableException retryable(Response response) {
+        return new RetryableException(
+                response.status(),
+                "of the decoder",
+                POST,
+                new ConnectException("of the decoder"),
+                (Long) null,
+                response.request());
     }
 
     @Test
