@@ -11,6 +11,7 @@ import feign.AsyncClient;
 import feign.AsyncFeign;
 import feign.Client;
 import feign.FeignException;
+import feign.RetryableException;
 import feign.Target.HardCodedTarget;
 import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.feign.AsyncCalls.Wire;
@@ -18,7 +19,9 @@ import io.idempotence.client.feign.TestServer.Reply;
 import java.lang.reflect.Field;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -59,7 +62,32 @@ class AsyncExecutorTest extends FeignTestBase {
                         .build(),
                 b -> b);
         assertThat(failure(rejected.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
-        assertThat(thread.get()).isNotNull().doesNotContain("DelayScheduler");
+        assertThat(thread.get()).isNotNull().doesNotContain("DelayScheduler").isNotEqualTo("idempotence-timer");
+    }
+
+    /** The deadlines and waits of all calls of the client stopped while that attempt ran, its own deadline included. */
+    @Test
+    void laterAttemptThatItsExecutorRunsInTheSubmittingThreadDoesNotHoldTheTimers() {
+        server.respond(Reply.status(503));
+        CompletableFuture<Void> over = new CompletableFuture<>();
+        List<String> threads = new CopyOnWriteArrayList<>();
+        AsyncOrders orders = async.orders(
+                fast().deadline(Duration.ofSeconds(1)).executor(Runnable::run).build(),
+                b -> b.requestInterceptor(template -> {
+                    threads.add(Thread.currentThread().getName());
+                    if (threads.size() == 2) {
+                        over.join();
+                    }
+                }));
+        try {
+            assertThat(failure(orders.create("x")))
+                    .isInstanceOf(RetryableException.class)
+                    .hasCauseInstanceOf(SocketTimeoutException.class);
+            assertThat(threads).hasSize(2).doesNotContain("idempotence-timer");
+            assertEnd(FAILED, 2);
+        } finally {
+            over.complete(null);
+        }
     }
 
     @Test

@@ -83,7 +83,8 @@ final class AsyncCallLoop {
         });
         try {
             endAfterTheDeadline(turn);
-            threads.later(millis, () -> begin(turn));
+            // The executor may run or hold its tasks in the thread that submits them.
+            threads.later(millis, () -> threads.runInBackground(() -> begin(turn)));
         } catch (OutOfMemoryError noThread) {
             turn.completeExceptionally(noThread);
         }
@@ -93,7 +94,7 @@ final class AsyncCallLoop {
         try {
             executor.execute(() -> turn.complete(null));
         } catch (Throwable e) {
-            threads.runInBackground(() -> turn.completeExceptionally(e));
+            turn.completeExceptionally(e);
         }
     }
 
