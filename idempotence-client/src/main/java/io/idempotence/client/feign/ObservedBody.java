@@ -133,6 +133,11 @@ final class ObservedBody implements Response.Body {
 
     /** Reads up to {@code most} bytes ahead, which a later reader still gets. Returns how many there are. */
     private int readAhead(int most) throws IOException {
+        if (isRepeatable()) {
+            try (InputStream once = asInputStream()) {
+                return once.readNBytes(most).length;
+            }
+        }
         InputStream in = asInputStream();
         byte[] ahead = in.readNBytes(most);
         stream = new SequenceInputStream(new ByteArrayInputStream(ahead), in);

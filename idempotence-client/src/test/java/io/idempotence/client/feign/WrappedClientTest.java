@@ -9,10 +9,14 @@ import feign.Feign;
 import feign.FeignException;
 import feign.Request;
 import feign.Response;
+import feign.Util;
+import feign.codec.ErrorDecoder;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.Proxy;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -110,6 +114,37 @@ class WrappedClientTest extends FeignTestBase {
         Orders orders = target(IdempotentFeign.install(
                 Feign.builder().client(client), fast().maxAttempts(1).build()));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+    }
+
+    /** A client that keeps bodies for a log, say. */
+    @Test
+    void bodyOfAnErrorThatCanBeReadAgainStillCanBe() {
+        Client streaming = streaming();
+        Client buffering = (request, options) -> {
+            Response response = streaming.execute(request, options);
+            return response.toBuilder()
+                    .body(Util.toByteArray(response.body().asInputStream()))
+                    .build();
+        };
+        ErrorDecoder reading = (method, response) -> {
+            assertThat(response.body().isRepeatable()).isTrue();
+            assertThat(textOf(response)).isEqualTo("no tea");
+            return new ErrorDecoder.Default().decode(method, response);
+        };
+        server.respond(Reply.status(422).body("no tea"));
+        Orders orders = target(
+                IdempotentFeign.install(Feign.builder().client(buffering).errorDecoder(reading), fast().build()));
+        FeignException end = catchThrowableOfType(FeignException.class, () -> orders.create("x"));
+        assertThat(end.status()).isEqualTo(422);
+        assertThat(end.contentUTF8()).isEqualTo("no tea");
+    }
+
+    private static String textOf(Response response) {
+        try {
+            return Util.toString(response.body().asReader(StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** java.net.http keeps a client with its threads for each connect timeout, and may be inside of what is not known. */
