@@ -9,7 +9,6 @@ import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.io.IOException;
-import java.net.SocketTimeoutException;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -39,7 +38,8 @@ final class ObservedRequest {
     /**
      * @param waiting the thread that waits for the response; null if none does
      * @throws IllegalStateException if the request does not carry its call's ID
-     * @throws SocketTimeoutException if the deadline is over, for example because an interceptor took too long: nothing is sent
+     * @throws IOException if the deadline is over, for example because an interceptor took too long, or if {@code waiting} is interrupted:
+     *     nothing is sent
      */
     ObservedRequest(
             Installation installation,
@@ -48,7 +48,7 @@ final class ObservedRequest {
             Request.Options given,
             HttpClients httpClient,
             @Nullable Thread waiting)
-            throws SocketTimeoutException {
+            throws IOException {
         this.installation = installation;
         this.attempt = attempt;
         this.call = attempt.call();
@@ -57,6 +57,9 @@ final class ObservedRequest {
         this.given = given;
         if (call.carriesId() && call.logical().deadline().isOver()) {
             throw seen.notSentInTime();
+        }
+        if (call.carriesId() && waiting != null && waiting.isInterrupted()) {
+            throw seen.notSentByInterrupt();
         }
         call.check(request, attempt.prepared() != null);
         this.request = request;

@@ -4,7 +4,6 @@ import feign.AsyncClient;
 import feign.Request;
 import feign.Response;
 import java.io.IOException;
-import java.net.SocketTimeoutException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -50,8 +49,8 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
                     sending,
                     context,
                     result);
-        } catch (SocketTimeoutException late) {
-            result.completeExceptionally(late);
+        } catch (IOException notSent) {
+            result.completeExceptionally(notSent);
         }
         return result;
     }

@@ -216,13 +216,16 @@ final class OkHttpCall implements ClientAdapter {
         return isCanceled() || logical.deadline().isOver();
     }
 
-    /** Throws OkHttp's own exception if the call was cancelled or its deadline is over. */
+    /** Throws OkHttp's own exception if the call was cancelled, its deadline is over, or its thread is interrupted. */
     private void checkWanted() throws IOException {
         if (isCanceled()) {
             throw new IOException("Canceled");
         }
         if (logical.deadline().isOver()) {
             throw new InterruptedIOException("timeout");
+        }
+        if (Thread.currentThread().isInterrupted()) {
+            throw new InterruptedIOException("interrupted");
         }
     }
 

@@ -285,4 +285,13 @@ class AsyncEndTest extends FeignTestBase {
                 .hasRootCauseMessage("of the decoder");
         assertEnd(UNKNOWN, 3);
     }
+    /** Its thread waits for nothing. */
+    @Test
+    void callOfAnInterruptedThreadIsSent() throws Exception {
+        AsyncOrders orders = async.orders();
+        Thread.currentThread().interrupt();
+        CompletableFuture<String> response = orders.create("x");
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(get(response)).isEqualTo("ok");
+    }
 }

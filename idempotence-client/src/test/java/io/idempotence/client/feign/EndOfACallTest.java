@@ -21,10 +21,14 @@ import io.github.resilience4j.retry.MaxRetriesExceededException;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
+import java.time.Instant;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -361,5 +365,41 @@ class EndOfACallTest extends FeignTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(Thread.interrupted()).isTrue();
         assertEnd(UNKNOWN, 1);
+    }
+    /** It was sent, and ended as unknown: each call of a loop whose thread was interrupted. */
+    @Test
+    void callOfAnInterruptedThreadIsNotSent() {
+        Orders orders = orders();
+        Thread.currentThread().interrupt();
+        Throwable thrown = catchThrowable(() -> orders.create("x"));
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(thrown)
+                .isExactlyInstanceOf(RetryableException.class)
+                .hasCauseInstanceOf(InterruptedIOException.class);
+        assertThat(server.requests()).isEmpty();
+        assertEnd(FAILED, 1, 0);
+    }
+
+    @Test
+    void callInDoubtOfAnInterruptedThreadIsUnknown() {
+        Orders orders = orders();
+        Throwable thrown =
+                catchThrowable(() -> IdempotenceScope.resume(new IdempotenceId("job-1"), Instant.now(), () -> {
+                    Thread.currentThread().interrupt();
+                    return orders.create("x");
+                }));
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(thrown).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(server.requests()).isEmpty();
+        assertEnd(UNKNOWN, 1, 0);
+    }
+
+    @Test
+    void callOfAnInterruptedThreadWithoutAnIdIsSentAsEver() {
+        Orders orders = orders();
+        Thread.currentThread().interrupt();
+        String response = orders.unprotected("x");
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(response).isEqualTo("ok");
     }
 }

@@ -179,6 +179,10 @@ final class RestExchange implements ClientHttpRequest {
             seen.started();
             throw seen.notSentInTime();
         }
+        if (Thread.currentThread().isInterrupted()) {
+            seen.started();
+            throw seen.notSentByInterrupt();
+        }
         boolean asGet = with != method;
         ClientHttpRequest request = ends.within(call.deadline().millisLeft()).createRequest(to, with);
         headers.forEach((name, values) -> {

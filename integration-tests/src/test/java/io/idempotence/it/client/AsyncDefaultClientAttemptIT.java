@@ -21,4 +21,9 @@ class AsyncDefaultClientAttemptIT extends AttemptContract {
     boolean interruptedCallersWaitForTheResponse() {
         return false;
     }
+
+    @Override
+    boolean sendsInTheThreadOfTheCaller() {
+        return false;
+    }
 }

@@ -21,4 +21,9 @@ class AsyncOkHttpAttemptIT extends OkHttpAttemptContract {
     boolean interruptedCallersWaitForTheResponse() {
         return false;
     }
+
+    @Override
+    boolean sendsInTheThreadOfTheCaller() {
+        return false;
+    }
 }

@@ -14,6 +14,7 @@ import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.FullBacklog;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.time.Duration;
 import java.util.Set;
@@ -153,6 +154,32 @@ abstract class ClientContract extends ResponseContract {
         assertOk(client.order());
         assertOneId();
         assertThat(received()).hasSizeGreaterThan(1);
+    }
+
+    // ---- interrupts
+
+    /** It was sent and then cut, which left its outcome unknown. A kept connection makes that more likely. */
+    @Test
+    void callOfAnInterruptedThreadIsNotSent() {
+        if (!sendsInTheThreadOfTheCaller()) {
+            return;
+        }
+        ClientUnderTest client = client();
+        assertOk(client.order());
+        provider.resetRequests();
+        events.clear();
+        Thread.currentThread().interrupt();
+        End end = client.order();
+        assertThat(Thread.interrupted()).isTrue();
+        assertNotSent(end);
+        assertThat(end.thrown()).satisfies(causedBy(InterruptedIOException.class));
+        assertThat(received()).isEmpty();
+        assertEnd(FAILED, 1);
+    }
+
+    /** Otherwise an interrupt of the caller does not concern the request. */
+    boolean sendsInTheThreadOfTheCaller() {
+        return true;
     }
 
     // ---- limits

@@ -3,6 +3,7 @@ package io.idempotence.client.internal.http;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.util.Collection;
 import java.util.List;
@@ -71,6 +72,14 @@ public final class Observation {
                 new SocketTimeoutException("the deadline of the call was over before its request could be sent");
         notSent(late);
         return late;
+    }
+
+    /** Records that a request was not sent because the thread that would wait for it is interrupted. Returns the exception that says so. */
+    public InterruptedIOException notSentByInterrupt() {
+        InterruptedIOException interrupted =
+                new InterruptedIOException("the thread was interrupted before its request could be sent");
+        notSent(interrupted);
+        return interrupted;
     }
 
     /** Records that code on this side made the response, with the certainty that no byte of the request was sent. */
