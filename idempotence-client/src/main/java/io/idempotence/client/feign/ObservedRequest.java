@@ -6,6 +6,7 @@ import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.Departure;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.io.IOException;
@@ -16,8 +17,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A request of an attempt, with the redirects that follow it. A request without an ID is not changed. */
 final class ObservedRequest {
-    private static final int MOST_REDIRECTS = 20;
-
     /** The refusals of Resilience4j by name, because its modules may be absent. */
     private static final Set<String> REFUSALS = Set.of(
             "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
@@ -127,7 +126,7 @@ final class ObservedRequest {
      * @param wanted whether somebody still waits for the result
      */
     boolean follows(Response response, boolean wanted) {
-        if (watch == null || !given.isFollowRedirects() || redirects == MOST_REDIRECTS) {
+        if (watch == null || !given.isFollowRedirects() || redirects == RedirectRule.MOST) {
             return false;
         }
         Redirect redirect = Redirect.of(request, response, httpClient).orElse(null);
@@ -139,8 +138,8 @@ final class ObservedRequest {
             installation.warnings().redirectIsNotFollowed(redirect.request().url());
             return false;
         }
-        // A login redirects before the operation sees the request. Only a stored redirect settles a doubt.
-        boolean settles = !isInDoubt() || redirect.repeatsRequest() || seen.isReplayed();
+        boolean settles = RedirectRule.settles(
+                seen, redirect.repeatsRequest(), call.logical().isInDoubt());
         if (!redirect.repeatsRequest()) {
             seen.mayHaveBeenSentBefore();
         }
@@ -152,10 +151,6 @@ final class ObservedRequest {
         redirects++;
         request = redirect.request();
         return true;
-    }
-
-    private boolean isInDoubt() {
-        return call.logical().isInDoubt() || seen.hasEarlierDoubt();
     }
 
     /** Called when there is no response. Returns the exception to throw. */

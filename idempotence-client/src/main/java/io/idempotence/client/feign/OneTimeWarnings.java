@@ -1,6 +1,7 @@
 package io.idempotence.client.feign;
 
 import feign.Retryer;
+import io.idempotence.client.internal.http.Address;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;

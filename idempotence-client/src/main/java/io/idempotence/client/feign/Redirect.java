@@ -6,7 +6,9 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.feign.HttpClients.Follows;
+import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.HeaderLines;
+import io.idempotence.client.internal.http.RedirectRule;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Locale;
@@ -22,8 +24,6 @@ import java.util.Set;
  * @param staysAtOrigin false if it goes to another scheme, host or port, which must not get the ID
  */
 record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) {
-    private static final Set<Integer> AS_THE_CLIENT_DOES = Set.of(301, 302, 303);
-    private static final Set<Integer> SAME_REQUEST = Set.of(307, 308);
     private static final Set<String> OF_THE_ID = lower(IDEMPOTENCY_KEY, IDEMPOTENCY_ATTEMPT);
     private static final Set<String> OF_THE_BODY =
             lower("Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding");
@@ -51,10 +51,10 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
     }
 
     private static Follows follows(Request request, int status, HttpClients client) {
-        if (SAME_REQUEST.contains(status)) {
+        if (RedirectRule.repeatsRequest(status)) {
             return Follows.SAME_REQUEST;
         }
-        return AS_THE_CLIENT_DOES.contains(status) ? client.follows(request, status) : Follows.NOT;
+        return RedirectRule.mayBecomeGet(status) ? client.follows(request, status) : Follows.NOT;
     }
 
     private static Redirect to(Address from, Address responder, Address to, Request request, boolean repeats) {

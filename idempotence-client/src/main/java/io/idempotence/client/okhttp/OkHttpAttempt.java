@@ -7,6 +7,7 @@ import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.RedirectRule;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -99,7 +100,7 @@ final class OkHttpAttempt {
             Response response = chain.proceed(leaving);
             responded(response);
             // A redirect that repeats the request shows that nothing was executed here.
-            mayHaveRun |= response.code() != 307 && response.code() != 308;
+            mayHaveRun |= !RedirectRule.repeatsRequest(response.code());
             return mayBeFollowed(leaving, response) ? response : withoutLocation(response);
         } catch (IOException e) {
             if (isFaulty() || e instanceof NotSendableException) {
@@ -165,10 +166,7 @@ final class OkHttpAttempt {
         return request;
     }
 
-    /**
-     * Whether a redirect may be followed. An ID is valid only at the origin that the call was made to. While an earlier attempt is in
-     * doubt, the GET of a redirect does not show its outcome, unless that redirect was stored.
-     */
+    /** Whether a redirect may be followed. */
     private boolean mayBeFollowed(Request request, Response response) {
         String location = response.isRedirect() ? response.header(LOCATION) : null;
         HttpUrl target = location == null ? null : request.url().resolve(location);
@@ -179,8 +177,7 @@ final class OkHttpAttempt {
             redirectNotFollowed.accept(target);
             return false;
         }
-        boolean becomesGet = response.code() != 307 && response.code() != 308;
-        return !becomesGet || seen.isReplayed() || !(logical.isInDoubt() || seen.hasEarlierDoubt());
+        return RedirectRule.settles(seen, RedirectRule.repeatsRequest(response.code()), logical.isInDoubt());
     }
 
     /** Removes the Location of a redirect, so that OkHttp does not follow it. */

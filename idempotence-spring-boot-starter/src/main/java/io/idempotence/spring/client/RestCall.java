@@ -11,6 +11,7 @@ import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
+import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
@@ -40,7 +41,7 @@ final class RestCall implements ClientAdapter {
     private final RequestChain chain;
     private final WithoutRedirects withoutRedirects;
     private final Watchdog watchdog;
-    private final Consumer<URI> redirectNotFollowed;
+    private final Consumer<Address> redirectNotFollowed;
     private final LogicalCall logical;
 
     /** @param redirectNotFollowed gets the target of a redirect to another origin */
@@ -52,7 +53,7 @@ final class RestCall implements ClientAdapter {
             RequestChain chain,
             WithoutRedirects withoutRedirects,
             Watchdog watchdog,
-            Consumer<URI> redirectNotFollowed) {
+            Consumer<Address> redirectNotFollowed) {
         this.operation = operation;
         this.identity = identity;
         this.request = request;

@@ -4,9 +4,10 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.client.internal.call.LogicalCall;
-import io.idempotence.client.internal.http.HttpOrigin;
+import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -18,7 +19,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
@@ -31,16 +31,12 @@ import org.springframework.http.client.ClientHttpResponse;
  * another one of these for the same attempt.
  */
 final class RestExchange implements ClientHttpRequest {
-    private static final int MOST_REDIRECTS = 20;
-    private static final Set<Integer> SAME_REQUEST = Set.of(307, 308);
-    private static final Set<Integer> WITH_GET = Set.of(301, 302, 303);
-
     private final LogicalCall call;
     private final String line;
     private final Observation seen;
     private final Watch watch;
     private final RequestEnds ends;
-    private final Consumer<URI> redirectNotFollowed;
+    private final Consumer<Address> redirectNotFollowed;
     private final URI uri;
     private final HttpMethod method;
     private final HttpHeaders headers = new HttpHeaders();
@@ -57,7 +53,7 @@ final class RestExchange implements ClientHttpRequest {
             Observation seen,
             Watch watch,
             RequestEnds ends,
-            Consumer<URI> redirectNotFollowed,
+            Consumer<Address> redirectNotFollowed,
             URI uri,
             HttpMethod method) {
         this.call = call;
@@ -108,16 +104,14 @@ final class RestExchange implements ClientHttpRequest {
                     "another interceptor changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
         }
-        URI to = uri;
+        ClientHttpResponse response = exchange(uri, method);
         HttpMethod with = method;
-        ClientHttpResponse response = exchange(to, with);
-        for (int redirects = 0; redirects < MOST_REDIRECTS; redirects++) {
-            URI target = ends.followsRedirects() ? target(response, to) : null;
-            if (target == null) {
-                return response;
-            }
-            boolean repeats = SAME_REQUEST.contains(response.getStatusCode().value());
-            if (!mayFollow(to, target, repeats)) {
+        Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
+        for (int redirects = 0; from != null && redirects < RedirectRule.MOST; redirects++) {
+            int status = response.getStatusCode().value();
+            boolean repeats = RedirectRule.repeatsRequest(status);
+            Address target = repeats || RedirectRule.mayBecomeGet(status) ? target(response, from) : null;
+            if (target == null || !mayFollow(from, target, repeats)) {
                 return response;
             }
             if (!repeats) {
@@ -126,34 +120,26 @@ final class RestExchange implements ClientHttpRequest {
                 with = HttpMethod.GET;
             }
             response.close();
-            to = target;
-            response = exchange(to, with);
+            response = exchange(URI.create(target.toString()), with);
+            from = target;
         }
         return response;
     }
 
-    private static @Nullable URI target(ClientHttpResponse response, URI from) throws IOException {
-        int status = response.getStatusCode().value();
+    private static @Nullable Address target(ClientHttpResponse response, Address from) {
         String location = response.getHeaders().getFirst("Location");
-        if (location == null || !(SAME_REQUEST.contains(status) || WITH_GET.contains(status))) {
-            return null;
-        }
-        try {
-            URI target = from.resolve(location);
-            return target.getRawAuthority() == null ? null : target;
-        } catch (IllegalArgumentException e) {
-            return null;
-        }
+        return location == null ? null : from.resolve(location).orElse(null);
     }
 
-    /** An ID is only for the origin of its call. While an attempt is in doubt, the GET of a redirect does not show its outcome. */
-    private boolean mayFollow(URI from, URI target, boolean repeats) {
-        if (!origin(from).equals(origin(target))) {
+    private boolean mayFollow(Address from, Address target, boolean repeats) {
+        if (repeats && target.toString().equals(from.toString())) {
+            return false;
+        }
+        if (!from.origin().equals(target.origin())) {
             redirectNotFollowed.accept(target);
             return false;
         }
-        boolean settles = repeats || seen.isReplayed() || !(call.isInDoubt() || seen.hasEarlierDoubt());
-        if (!settles
+        if (!RedirectRule.settles(seen, repeats, call.isInDoubt())
                 || Thread.currentThread().isInterrupted()
                 || !call.deadline().outlasts(0)) {
             seen.redirectNotFollowed();
@@ -166,11 +152,6 @@ final class RestExchange implements ClientHttpRequest {
     static String authority(URI uri) {
         String authority = String.valueOf(uri.getRawAuthority());
         return authority.substring(authority.lastIndexOf('@') + 1);
-    }
-
-    private static HttpOrigin origin(URI uri) {
-        String host = uri.getHost() == null ? authority(uri) : uri.getHost();
-        return new HttpOrigin(uri.getScheme(), host, uri.getPort());
     }
 
     private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {

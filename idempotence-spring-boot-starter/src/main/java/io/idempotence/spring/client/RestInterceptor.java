@@ -7,6 +7,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
+import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.Watchdog;
@@ -167,13 +168,13 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     }
 
     /** Warns once that a redirect to another origin is not followed. */
-    private void redirectNotFollowed(URI target) {
+    private void redirectNotFollowed(Address target) {
         if (redirectWarned.compareAndSet(false, true)) {
             LOG.warn(
                     "A call that carries an ID was redirected to another origin, {}://{}, and is not sent there: the redirect is"
                             + " its response. Call that origin directly",
-                    target.getScheme(),
-                    target.getAuthority());
+                    target.scheme(),
+                    target.authority());
         }
     }
 }

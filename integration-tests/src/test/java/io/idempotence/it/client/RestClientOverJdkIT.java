@@ -10,8 +10,10 @@ import org.springframework.http.client.JdkClientHttpRequestFactory;
 class RestClientOverJdkIT extends RestClientContract {
     @Override
     ClientHttpRequestFactory factory(Duration connect, Duration read) {
-        JdkClientHttpRequestFactory factory = new JdkClientHttpRequestFactory(
-                HttpClient.newBuilder().connectTimeout(connect).build());
+        JdkClientHttpRequestFactory factory = new JdkClientHttpRequestFactory(HttpClient.newBuilder()
+                .connectTimeout(connect)
+                .followRedirects(HttpClient.Redirect.NORMAL)
+                .build());
         if (!read.isZero()) {
             factory.setReadTimeout(read);
         }

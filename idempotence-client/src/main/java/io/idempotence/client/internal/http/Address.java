@@ -1,6 +1,5 @@
-package io.idempotence.client.feign;
+package io.idempotence.client.internal.http;
 
-import io.idempotence.client.internal.http.HttpOrigin;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.ArrayList;
@@ -15,19 +14,19 @@ import org.jspecify.annotations.Nullable;
  * @param path empty, or with a leading slash
  * @param query without its question mark, or null
  */
-record Address(
+public record Address(
         String scheme,
         String authority,
         String path,
         @Nullable String query) {
     /** Parses an address. Empty if {@code text} is not an absolute HTTP address. */
-    static Optional<Address> of(String text) {
+    public static Optional<Address> of(String text) {
         return parse(text)
                 .flatMap(uri -> checked(uri.getScheme(), uri.getRawAuthority(), uri.getRawPath(), uri.getRawQuery()));
     }
 
     /** Resolves {@code reference} against this address (RFC 3986, section 5.2.2). Empty if the result is not an HTTP address. */
-    Optional<Address> resolve(String reference) {
+    public Optional<Address> resolve(String reference) {
         return parse(reference).flatMap(uri -> {
             String otherPath = uri.getRawPath();
             if (uri.getScheme() != null) {
@@ -46,7 +45,7 @@ record Address(
         });
     }
 
-    HttpOrigin origin() {
+    public HttpOrigin origin() {
         String hostAndPort = authority.substring(authority.indexOf('@') + 1);
         int colon = portAt(hostAndPort);
         String port = colon < 0 ? "" : hostAndPort.substring(colon + 1);
@@ -57,7 +56,7 @@ record Address(
     }
 
     /** Returns this address with the scheme and authority of another. */
-    Address at(Address other) {
+    public Address at(Address other) {
         return new Address(other.scheme, other.authority, path, query);
     }
 

@@ -1,0 +1,31 @@
+package io.idempotence.client.internal.http;
+
+/** The rule for redirects of a request that carries an ID (RFC 9110, section 15.4). The ID is only for the origin of its call. */
+public final class RedirectRule {
+    /** The most redirects of one request that are followed. */
+    public static final int MOST = 20;
+
+    private RedirectRule() {}
+
+    /** Whether a status asks for the same request at another address. */
+    public static boolean repeatsRequest(int status) {
+        return status == 307 || status == 308;
+    }
+
+    /** Whether HTTP clients follow a status with a GET, or, depending on the method, with the same request. */
+    public static boolean mayBecomeGet(int status) {
+        return status >= 301 && status <= 303;
+    }
+
+    /**
+     * Whether the outcome of the call shows at the target. A login redirects before the operation sees the request, so the GET that follows
+     * shows nothing about an earlier attempt in doubt, unless the redirect was stored.
+     *
+     * @param redirect has the redirect as its response
+     * @param repeats whether the next request has the method and the body of this one
+     * @param inDoubt whether an earlier attempt of the call is
+     */
+    public static boolean settles(Observation redirect, boolean repeats, boolean inDoubt) {
+        return repeats || redirect.isReplayed() || !(inDoubt || redirect.hasEarlierDoubt());
+    }
+}
