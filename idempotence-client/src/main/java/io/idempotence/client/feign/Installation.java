@@ -3,9 +3,11 @@ package io.idempotence.client.feign;
 import feign.BaseBuilder;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
+import org.slf4j.LoggerFactory;
 
 /**
  * The state that interceptor, client and method handlers of one builder share.
@@ -17,6 +19,7 @@ record Installation(
         FeignInternals feign,
         CallLookup calls,
         OneTimeWarnings warnings,
+        RedirectWarning redirects,
         CallThreads threads,
         Watchdog watchdog,
         ThreadBound<Watch> sending) {
@@ -27,6 +30,7 @@ record Installation(
                 new FeignInternals(builder),
                 new CallLookup(),
                 new OneTimeWarnings(),
+                new RedirectWarning(LoggerFactory.getLogger(IdempotentFeign.class)),
                 threads,
                 new Watchdog(threads),
                 new ThreadBound<>());

@@ -135,7 +135,7 @@ final class ObservedRequest {
             return false;
         }
         if (!redirect.staysAtOrigin()) {
-            installation.warnings().redirectIsNotFollowed(redirect.request().url());
+            installation.redirects().notFollowed(redirect.target());
             return false;
         }
         boolean settles = RedirectRule.settles(

@@ -1,7 +1,6 @@
 package io.idempotence.client.feign;
 
 import feign.Retryer;
-import io.idempotence.client.internal.http.Address;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
@@ -15,7 +14,6 @@ final class OneTimeWarnings {
     private final AtomicBoolean ofRetryer = new AtomicBoolean();
     private final AtomicBoolean ofRequest = new AtomicBoolean();
     private final AtomicBoolean ofArguments = new AtomicBoolean();
-    private final AtomicBoolean ofRedirect = new AtomicBoolean();
 
     void retryerIsReplaced(Retryer retryer) {
         boolean usual = retryer == Retryer.NEVER_RETRY
@@ -41,16 +39,6 @@ final class OneTimeWarnings {
             LOG.warn(
                     "An invocation handler passed on a copy of the arguments, on another thread: retries around it will NOT keep the"
                             + " ID, and an IdempotenceScope is not seen. Pass on the array itself");
-        }
-    }
-
-    /** Warns that a call with an ID was redirected to another origin. */
-    void redirectIsNotFollowed(String url) {
-        if (ofRedirect.compareAndSet(false, true)) {
-            LOG.warn(
-                    "A call that carries an ID was redirected to another origin, {}, and is not sent there: the redirect is its"
-                            + " response. Call that origin directly, or give such calls no ID: @Idempotent(false)",
-                    Address.of(url).map(to -> to.origin().toString()).orElse("?"));
         }
     }
 }

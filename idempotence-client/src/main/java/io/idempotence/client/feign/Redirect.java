@@ -8,6 +8,7 @@ import feign.Response;
 import io.idempotence.client.feign.HttpClients.Follows;
 import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.HeaderLines;
+import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.RedirectRule;
 import java.util.Arrays;
 import java.util.Collection;
@@ -22,8 +23,9 @@ import java.util.Set;
  * @param request the next request; without the ID if it is a GET
  * @param repeatsRequest whether it has the method and the body of the first one
  * @param staysAtOrigin false if it goes to another scheme, host or port, which must not get the ID
+ * @param target the origin that it goes to
  */
-record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) {
+record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, HttpOrigin target) {
     private static final Set<String> OF_THE_ID = lower(IDEMPOTENCY_KEY, IDEMPOTENCY_ATTEMPT);
     private static final Set<String> OF_THE_BODY =
             lower("Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding");
@@ -68,7 +70,7 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin) 
                 repeats ? request.body() : null,
                 request.charset(),
                 request.requestTemplate());
-        return new Redirect(next, repeats, staysAtInstance || to.origin().equals(from.origin()));
+        return new Redirect(next, repeats, staysAtInstance || to.origin().equals(from.origin()), to.origin());
     }
 
     /** The address that responded. A load balancer below replaces a service's name by an instance. */

@@ -8,12 +8,12 @@ import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectRule;
+import io.idempotence.client.internal.http.RedirectWarning;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import okhttp3.HttpUrl;
 import okhttp3.Interceptor.Chain;
 import okhttp3.Request;
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class OkHttpAttempt {
     private static final String LOCATION = "Location";
 
-    private final Consumer<HttpUrl> redirectNotFollowed;
+    private final RedirectWarning redirects;
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
@@ -35,17 +35,16 @@ final class OkHttpAttempt {
     private volatile boolean mayHaveRun;
 
     /**
-     * @param redirectNotFollowed gets the target of a redirect to another origin
      * @param header the line of the ID; null if there is none, or if another layer sets it
      * @param body the request body; null if there is none, or if another layer keeps it
      */
     OkHttpAttempt(
-            Consumer<HttpUrl> redirectNotFollowed,
+            RedirectWarning redirects,
             Observation seen,
             LogicalCall logical,
             @Nullable String header,
             @Nullable RepeatableBody body) {
-        this.redirectNotFollowed = redirectNotFollowed;
+        this.redirects = redirects;
         this.seen = seen;
         this.logical = logical;
         this.header = header;
@@ -174,7 +173,7 @@ final class OkHttpAttempt {
             return true;
         }
         if (!origin(target).equals(origin(request.url()))) {
-            redirectNotFollowed.accept(target);
+            redirects.notFollowed(origin(target));
             return false;
         }
         return RedirectRule.settles(seen, RedirectRule.repeatsRequest(response.code()), logical.isInDoubt());

@@ -101,7 +101,7 @@ final class OkHttpCall implements ClientAdapter {
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
         watch.exit(chain.call()::cancel);
         try {
-            OkHttpAttempt sent = new OkHttpAttempt(wire::redirectNotFollowed, seen, logical, header, body);
+            OkHttpAttempt sent = new OkHttpAttempt(wire.redirects(), seen, logical, header, body);
             return wire.send(sent, clipped, request);
         } catch (IOException e) {
             throw watch.reason(e);

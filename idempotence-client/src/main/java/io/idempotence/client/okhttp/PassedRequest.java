@@ -16,7 +16,7 @@ final class PassedRequest {
             seen.mayHaveBeenSentBefore();
         }
         try {
-            OkHttpAttempt passed = new OkHttpAttempt(wire::redirectNotFollowed, seen, above.call(), null, null);
+            OkHttpAttempt passed = new OkHttpAttempt(wire.redirects(), seen, above.call(), null, null);
             return wire.send(passed, chain, chain.request());
         } finally {
             above.seen().learnFrom(seen);

@@ -1,15 +1,13 @@
 package io.idempotence.client.okhttp;
 
+import io.idempotence.client.internal.http.RedirectWarning;
 import java.io.IOException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import okhttp3.Call;
-import okhttp3.HttpUrl;
 import okhttp3.Interceptor;
 import okhttp3.Request;
 import okhttp3.Response;
-import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -17,14 +15,12 @@ import org.slf4j.LoggerFactory;
  * by itself.
  */
 final class WireInterceptor implements Interceptor {
-    private static final Logger LOG = LoggerFactory.getLogger(IdempotentOkHttp.class);
-
     /**
      * The attempts by call. A tag of the request would not do, because an authenticator or interceptor may make a new request without it.
      */
     private final Map<Call, OkHttpAttempt> sending = new ConcurrentHashMap<>();
 
-    private final AtomicBoolean warned = new AtomicBoolean();
+    private final RedirectWarning redirects = new RedirectWarning(LoggerFactory.getLogger(IdempotentOkHttp.class));
 
     /** Sends a request of {@code attempt}. Every request that leaves for the call meanwhile belongs to that attempt, too. */
     Response send(OkHttpAttempt attempt, Chain chain, Request request) throws IOException {
@@ -36,22 +32,14 @@ final class WireInterceptor implements Interceptor {
         }
     }
 
+    RedirectWarning redirects() {
+        return redirects;
+    }
+
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
         OkHttpAttempt attempt = sending.get(chain.call());
         return attempt == null ? chain.proceed(request) : attempt.exchange(chain, request);
-    }
-
-    /** Warns once that a redirect to another origin is not followed. */
-    void redirectNotFollowed(HttpUrl target) {
-        if (warned.compareAndSet(false, true)) {
-            LOG.warn(
-                    "A call with an ID was redirected to another origin, {}://{}:{}. The redirect is its response: an ID is only"
-                            + " sent to the origin that the call was made to. Give the client the address of that origin",
-                    target.scheme(),
-                    target.host(),
-                    target.port());
-        }
     }
 }

@@ -11,8 +11,8 @@ import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
-import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.http.Refusal;
@@ -24,7 +24,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
@@ -41,10 +40,9 @@ final class RestCall implements ClientAdapter {
     private final RequestChain chain;
     private final WithoutRedirects withoutRedirects;
     private final Watchdog watchdog;
-    private final Consumer<Address> redirectNotFollowed;
+    private final RedirectWarning redirects;
     private final LogicalCall logical;
 
-    /** @param redirectNotFollowed gets the target of a redirect to another origin */
     RestCall(
             ClientOperation operation,
             CallIdentity identity,
@@ -53,7 +51,7 @@ final class RestCall implements ClientAdapter {
             RequestChain chain,
             WithoutRedirects withoutRedirects,
             Watchdog watchdog,
-            Consumer<Address> redirectNotFollowed) {
+            RedirectWarning redirects) {
         this.operation = operation;
         this.identity = identity;
         this.request = request;
@@ -61,7 +59,7 @@ final class RestCall implements ClientAdapter {
         this.chain = chain;
         this.withoutRedirects = withoutRedirects;
         this.watchdog = watchdog;
-        this.redirectNotFollowed = redirectNotFollowed;
+        this.redirects = redirects;
         this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }
 
@@ -89,8 +87,7 @@ final class RestCall implements ClientAdapter {
             ClientHttpResponse response = chain.execute(
                     prepared(attempt, ends),
                     body,
-                    (uri, method) ->
-                            new RestExchange(logical, line(), seen, watch, ends, redirectNotFollowed, uri, method));
+                    (uri, method) -> new RestExchange(logical, line(), seen, watch, ends, redirects, uri, method));
             if (seen.hasSeenNothing()) {
                 // An interceptor responded by itself.
                 seen.responded(response.getStatusCode().value(), RestExchange.headersOf(response));

@@ -8,6 +8,7 @@ import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectRule;
+import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -19,7 +20,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpMethod;
@@ -36,7 +36,7 @@ final class RestExchange implements ClientHttpRequest {
     private final Observation seen;
     private final Watch watch;
     private final RequestEnds ends;
-    private final Consumer<Address> redirectNotFollowed;
+    private final RedirectWarning redirects;
     private final URI uri;
     private final HttpMethod method;
     private final HttpHeaders headers = new HttpHeaders();
@@ -45,7 +45,6 @@ final class RestExchange implements ClientHttpRequest {
 
     /**
      * @param line the header's line of the call's ID
-     * @param redirectNotFollowed gets the target of a redirect to another origin
      */
     RestExchange(
             LogicalCall call,
@@ -53,7 +52,7 @@ final class RestExchange implements ClientHttpRequest {
             Observation seen,
             Watch watch,
             RequestEnds ends,
-            Consumer<Address> redirectNotFollowed,
+            RedirectWarning redirects,
             URI uri,
             HttpMethod method) {
         this.call = call;
@@ -61,7 +60,7 @@ final class RestExchange implements ClientHttpRequest {
         this.seen = seen;
         this.watch = watch;
         this.ends = ends;
-        this.redirectNotFollowed = redirectNotFollowed;
+        this.redirects = redirects;
         this.uri = uri;
         this.method = method;
     }
@@ -107,7 +106,7 @@ final class RestExchange implements ClientHttpRequest {
         ClientHttpResponse response = exchange(uri, method);
         HttpMethod with = method;
         Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
-        for (int redirects = 0; from != null && redirects < RedirectRule.MOST; redirects++) {
+        for (int followed = 0; from != null && followed < RedirectRule.MOST; followed++) {
             int status = response.getStatusCode().value();
             boolean repeats = RedirectRule.repeatsRequest(status);
             Address target = repeats || RedirectRule.mayBecomeGet(status) ? target(response, from) : null;
@@ -136,7 +135,7 @@ final class RestExchange implements ClientHttpRequest {
             return false;
         }
         if (!from.origin().equals(target.origin())) {
-            redirectNotFollowed.accept(target);
+            redirects.notFollowed(target.origin());
             return false;
         }
         if (!RedirectRule.settles(seen, repeats, call.isInDoubt())

@@ -7,9 +7,9 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
-import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ScopeHistory;
@@ -20,7 +20,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,7 +39,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private final Watchdog watchdog = new Watchdog(new CallThreads());
     private final WithoutRedirects withoutRedirects = new WithoutRedirects();
     private final ConcurrentMap<OperationKey, ClientOperation> operations = new ConcurrentHashMap<>();
-    private final AtomicBoolean redirectWarned = new AtomicBoolean();
+    private final RedirectWarning redirects = new RedirectWarning(LOG);
 
     private record OperationKey(
             String client, String method, @Nullable Boolean annotated) {}
@@ -95,7 +94,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 RequestChain.of(this, request, execution),
                 withoutRedirects,
                 watchdog,
-                this::redirectNotFollowed);
+                redirects);
         try {
             if (service != null) {
                 service.began(call);
@@ -165,16 +164,5 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         String host = uri.getHost() == null ? String.valueOf(uri.getAuthority()) : uri.getHost();
         boolean usual = uri.getPort() < 0 || uri.getPort() == ("https".equalsIgnoreCase(uri.getScheme()) ? 443 : 80);
         return host.toLowerCase(Locale.ROOT) + (usual ? "" : ":" + uri.getPort());
-    }
-
-    /** Warns once that a redirect to another origin is not followed. */
-    private void redirectNotFollowed(Address target) {
-        if (redirectWarned.compareAndSet(false, true)) {
-            LOG.warn(
-                    "A call that carries an ID was redirected to another origin, {}://{}, and is not sent there: the redirect is"
-                            + " its response. Call that origin directly",
-                    target.scheme(),
-                    target.authority());
-        }
     }
 }

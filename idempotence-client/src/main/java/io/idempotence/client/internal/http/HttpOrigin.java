@@ -12,4 +12,9 @@ public record HttpOrigin(String scheme, String host, int port) {
             port = scheme.equals("https") ? 443 : 80;
         }
     }
+
+    @Override
+    public String toString() {
+        return scheme + "://" + host + ":" + port;
+    }
 }
