@@ -7,6 +7,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
+import io.idempotence.client.internal.call.ClientOperations;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.RedirectWarning;
@@ -18,8 +19,6 @@ import java.net.URI;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,21 +31,18 @@ import org.springframework.http.client.ClientHttpResponse;
 /** The interceptor that runs each call with an ID as a logical call. */
 final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentRestClient.class);
-    private static final int MOST_OPERATIONS = 1000;
 
     private final IdempotenceClientConfig config;
     private final boolean all;
     private final Watchdog watchdog = new Watchdog(new CallThreads());
     private final WithoutRedirects withoutRedirects = new WithoutRedirects();
-    private final ConcurrentMap<OperationKey, ClientOperation> operations = new ConcurrentHashMap<>();
+    private final ClientOperations operations;
     private final RedirectWarning redirects = new RedirectWarning(LOG);
-
-    private record OperationKey(
-            String client, String method, @Nullable Boolean annotated) {}
 
     /** @param all whether calls carry an ID that the application did not ask for */
     RestInterceptor(IdempotenceClientConfig config, boolean all) {
         this.config = config;
+        this.operations = new ClientOperations(config, LOG);
         this.all = all;
     }
 
@@ -147,17 +143,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         Boolean annotated = attributes.get(IdempotentRestClient.IDEMPOTENT) instanceof Boolean value
                 ? value
                 : service != null ? service.annotated() : null;
-        OperationKey key = new OperationKey(client, method, annotated);
-        ClientOperation known = operations.get(key);
-        if (known != null) {
-            return known;
-        }
-        if (operations.size() >= MOST_OPERATIONS) {
-            // This client calls very many hosts. Operations are created again when needed.
-            operations.clear();
-        }
-        return operations.computeIfAbsent(
-                key, k -> new ClientOperation(client, method, method, config, annotated, LOG));
+        return operations.of(client, method, annotated);
     }
 
     private static String authority(URI uri) {
