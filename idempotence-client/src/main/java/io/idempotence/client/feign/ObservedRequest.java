@@ -3,6 +3,7 @@ package io.idempotence.client.feign;
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.internal.call.OuterAttempt;
+import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Departure;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
@@ -208,20 +209,15 @@ final class ObservedRequest {
     static Request.Options clip(Request.Options options, long millisLeft, HttpClients client) {
         long connect = options.connectTimeoutMillis();
         if (client.takesAnyConnectTimeout()) {
-            connect = clip(connect, millisLeft);
+            connect = Deadline.clip(connect, millisLeft);
         } else if (!client.isJava11()) {
-            connect = clip(connect, Long.highestOneBit(millisLeft));
+            connect = Deadline.clip(connect, Long.highestOneBit(millisLeft));
         }
         return new Request.Options(
                 connect,
                 TimeUnit.MILLISECONDS,
-                clip(options.readTimeoutMillis(), millisLeft),
+                Deadline.clip(options.readTimeoutMillis(), millisLeft),
                 TimeUnit.MILLISECONDS,
                 false);
-    }
-
-    /** 0 means no limit to HTTP clients, so at least a millisecond stays. */
-    private static long clip(long timeout, long left) {
-        return Math.max(1, timeout <= 0 ? left : Math.min(timeout, left));
     }
 }

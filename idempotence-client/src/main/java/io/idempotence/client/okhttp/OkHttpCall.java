@@ -229,16 +229,12 @@ final class OkHttpCall implements ClientAdapter {
         }
     }
 
-    /** Cuts the timeouts to what is left. OkHttp reads 0 as no limit, so at least a millisecond stays. */
+    /** Cuts the timeouts to what is left. */
     private static Chain clip(Chain chain, Deadline deadline) {
-        int left = (int) Math.min(Integer.MAX_VALUE, Math.max(1, deadline.millisLeft()));
-        return chain.withConnectTimeout(clip(chain.connectTimeoutMillis(), left), TimeUnit.MILLISECONDS)
-                .withReadTimeout(clip(chain.readTimeoutMillis(), left), TimeUnit.MILLISECONDS)
-                .withWriteTimeout(clip(chain.writeTimeoutMillis(), left), TimeUnit.MILLISECONDS);
-    }
-
-    private static int clip(int timeout, int left) {
-        return timeout <= 0 ? left : Math.min(timeout, left);
+        int left = (int) Math.min(Integer.MAX_VALUE, deadline.millisLeft());
+        return chain.withConnectTimeout((int) Deadline.clip(chain.connectTimeoutMillis(), left), TimeUnit.MILLISECONDS)
+                .withReadTimeout((int) Deadline.clip(chain.readTimeoutMillis(), left), TimeUnit.MILLISECONDS)
+                .withWriteTimeout((int) Deadline.clip(chain.writeTimeoutMillis(), left), TimeUnit.MILLISECONDS);
     }
 
     @Override

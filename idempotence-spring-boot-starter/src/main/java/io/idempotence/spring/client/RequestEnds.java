@@ -1,5 +1,6 @@
 package io.idempotence.spring.client;
 
+import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.net.HttpURLConnection;
 import java.net.URI;
@@ -81,10 +82,6 @@ abstract class RequestEnds {
         return timeout instanceof Number millis ? Math.max(0, millis.longValue()) : 0;
     }
 
-    static long clip(long timeout, long millisLeft) {
-        return Math.max(1, timeout <= 0 ? millisLeft : Math.min(timeout, millisLeft));
-    }
-
     /**
      * The JDK's client. Its read timeout is the time for a whole exchange, the body included. Of a subclass, which may do anything, only the
      * timeout is known.
@@ -127,7 +124,7 @@ abstract class RequestEnds {
             long connect = client.connectTimeout().map(Duration::toMillis).orElse(0L);
             boolean together = connect > 0 && readTimeoutMillis() >= connect;
             long timeout = together ? Math.max(readTimeoutMillis(), connect + MARGIN_MILLIS) : readTimeoutMillis();
-            bounded.setReadTimeout(Duration.ofMillis(clip(timeout, millisLeft)));
+            bounded.setReadTimeout(Duration.ofMillis(Deadline.clip(timeout, millisLeft)));
             if (compresses) {
                 compress(bounded);
             }
@@ -157,8 +154,8 @@ abstract class RequestEnds {
         @Override
         void bound(ClientHttpRequest request, Watch watch, long millisLeft) {
             if (SpringInternals.field(request, "connection") instanceof HttpURLConnection connection) {
-                connection.setConnectTimeout((int) clip(connection.getConnectTimeout(), millisLeft));
-                connection.setReadTimeout((int) clip(connection.getReadTimeout(), millisLeft));
+                connection.setConnectTimeout((int) Deadline.clip(connection.getConnectTimeout(), millisLeft));
+                connection.setReadTimeout((int) Deadline.clip(connection.getReadTimeout(), millisLeft));
                 watch.exit(connection::disconnect);
             }
         }
