@@ -9,9 +9,4 @@ class AsyncDefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     BaseBuilder<?, ?> builder() {
         return AsyncFeign.builder().client(waitingClient());
     }
-
-    @Override
-    boolean makesAGetOfARedirectedPost() {
-        return false;
-    }
 }

@@ -33,6 +33,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,7 +49,7 @@ abstract class AttemptContract extends ClientContract {
     final ClientUnderTest client(IdempotenceClientConfig config, String url, Duration connect, Duration read) {
         Request.Options options = new Request.Options(connect, read, true);
         Orders orders = target(install(builder().options(options), config), url);
-        return () -> End.ofFeign(() -> orders.create("x"));
+        return body -> End.ofFeign(() -> orders.create(body));
     }
 
     @Override
@@ -240,6 +241,15 @@ abstract class AttemptContract extends ClientContract {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(DecodeException.class);
         assertThat(received()).hasSize(1);
         assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void redirectIsTheResponseWhereTheOptionsSayNotToFollow() {
+        alwaysGet(status(307).withHeader("Location", "/elsewhere"));
+        Request.Options options = new Request.Options(5, TimeUnit.SECONDS, 5, TimeUnit.SECONDS, false);
+        Orders orders = orders(builder -> builder.options(options));
+        assertStatus(End.ofFeign(() -> orders.create("x")), 307);
+        assertThat(received()).hasSize(1);
     }
 
     /** UNWRAP throws causes, which have no status. */

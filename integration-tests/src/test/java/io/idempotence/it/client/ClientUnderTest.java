@@ -8,8 +8,16 @@ import org.jspecify.annotations.Nullable;
 
 /** A client with the client half installed, whatever its HTTP client is. */
 interface ClientUnderTest {
-    /** Sends a POST that carries an ID, and waits for the end of the call. */
-    End order();
+    /**
+     * Sends a POST that carries an ID to {@code /orders}, and waits for the end of the call.
+     *
+     * @param body empty for none
+     */
+    End order(String body);
+
+    default End order() {
+        return order("x");
+    }
 
     /**
      * How a call ended, as its caller sees it.

@@ -57,9 +57,4 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
         assertEnd(Result.UNKNOWN, 1);
         assertThat(received()).hasSize(1);
     }
-
-    @Override
-    boolean makesAGetOfARedirectedPost() {
-        return false;
-    }
 }

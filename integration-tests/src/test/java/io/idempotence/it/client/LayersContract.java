@@ -29,8 +29,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@link RedirectContract}, and the layers of others around a call: interceptors, Retryers and capabilities. The call keeps its one ID. */
-abstract class LayersContract extends RedirectContract {
+/** The layers of others around a call: interceptors, Retryers and capabilities. The call keeps its one ID. */
+abstract class LayersContract extends WireMockTestBase {
     // ---- attempts
 
     /** Interceptors run again on every attempt, and {@code header} appends. */

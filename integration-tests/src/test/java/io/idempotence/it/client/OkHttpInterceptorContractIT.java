@@ -35,11 +35,10 @@ class OkHttpInterceptorContractIT extends ClientContract {
                         new OkHttpClient.Builder().connectTimeout(connect).readTimeout(read), config, "orders")
                 .build();
         clients.add(client);
-        Request order = new Request.Builder()
-                .url(url)
-                .post(RequestBody.create("x", OkHttpInterceptorTestBase.TEXT))
-                .build();
-        return () -> end(client.newCall(order));
+        return body -> end(client.newCall(new Request.Builder()
+                .url(url + "/orders")
+                .post(RequestBody.create(body, OkHttpInterceptorTestBase.TEXT))
+                .build()));
     }
 
     private static End end(Call call) {
@@ -58,6 +57,11 @@ class OkHttpInterceptorContractIT extends ClientContract {
     @Override
     Result endOfAStoredError() {
         return REPLAYED;
+    }
+
+    @Override
+    Follows follows() {
+        return Follows.BY_ITSELF;
     }
 
     /** A response that is not closed holds its connection. */

@@ -37,7 +37,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Promise P1, as the journal of the provider shows it: one call, one ID, also behind a redirect and between layers of others. Subclasses
+ * Promise P1, as the journal of the provider shows it: one call, one ID, also between layers of others. Subclasses
  * name the HTTP client.
  */
 abstract class OneCallOneIdContract extends LayersContract {

@@ -1,92 +1,131 @@
 package io.idempotence.it.client;
 
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
-import static com.github.tomakehurst.wiremock.client.WireMock.get;
-import static com.github.tomakehurst.wiremock.client.WireMock.post;
+import static com.github.tomakehurst.wiremock.client.WireMock.any;
+import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
 import com.github.tomakehurst.wiremock.verification.LoggedRequest;
-import feign.FeignException;
-import feign.Request;
-import io.idempotence.client.feign.FeignOutcomeUnknownException;
+import io.idempotence.it.client.ClientUnderTest.End;
 import io.idempotence.it.wire.RawRequest;
 import io.idempotence.it.wire.RawServer;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Redirects of calls with an ID. Within the origin the call keeps its ID. A redirect to another origin is not followed. */
-abstract class RedirectContract extends WireMockTestBase {
+abstract class RedirectContract extends ResponseContract {
+    /** The way in which a client comes to the target of a redirect. */
+    enum Follows {
+        BY_THE_CLIENT_HALF,
+        /** The client half only withholds redirects from it. */
+        BY_ITSELF,
+        /** A redirect is the response. */
+        NOT
+    }
+
+    Follows follows() {
+        return Follows.BY_THE_CLIENT_HALF;
+    }
+
+    /** Whether it makes a GET of a POST with a body. */
+    boolean makesAGetOfABody() {
+        return follows() != Follows.NOT;
+    }
+
+    private static void path(String path, ResponseDefinitionBuilder response) {
+        provider.stubFor(any(urlEqualTo(path)).atPriority(5).willReturn(response));
+    }
+
+    private static ResponseDefinitionBuilder redirect(int status, String location) {
+        return status(status).withHeader("Location", location);
+    }
+
+    private static List<String> urls() {
+        return received().stream().map(LoggedRequest::getUrl).toList();
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {307, 308})
     void redirectWithinTheOriginKeepsIdBodyAndAttempt(int status) {
         attempt(1, status(503));
-        provider.stubFor(post("/orders")
-                .atPriority(5)
-                .willReturn(aResponse().withStatus(status).withHeader("Location", "/v2/orders?x=1")));
-        assertThat(orders().create("body")).isEqualTo(OK);
+        path("/orders", redirect(status, "/v2/orders?x=1"));
+        End end = client().order("body");
         assertOneId();
-        assertThat(received().stream().map(LoggedRequest::getUrl))
-                .containsExactly("/orders", "/orders", "/v2/orders?x=1");
+        if (follows() == Follows.NOT) {
+            assertStatus(end, status);
+            return;
+        }
+        assertOk(end);
+        assertThat(urls()).containsExactly("/orders", "/orders", "/v2/orders?x=1");
         assertThat(bodies()).containsExactly("body", "body", "body");
         assertThat(received().stream().map(r -> header(r, "Idempotency-Attempt")))
                 .containsExactly("1", "2", "2");
     }
 
+    /** {@link java.net.URI} drops the last segment of the path, and the POST would go to another address. */
+    @ParameterizedTest
+    @CsvSource({"?step=2, /v2/orders?step=2", "./7?x, /v2/7?x", "../../orders, /orders", "//127.0.0.1:PORT/v3, /v3"})
+    void locationIsReadFromTheAddressThatResponds(String location, String next) {
+        int port = provider.port();
+        path("/v2/orders", redirect(307, location.replace("PORT", "" + port)));
+        End end = client(fast(), "http://127.0.0.1:" + port + "/v2").order();
+        if (follows() == Follows.NOT) {
+            assertStatus(end, 307);
+            return;
+        }
+        assertOk(end);
+        assertThat(urls()).containsExactly("/v2/orders", next);
+        assertOneId();
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {301, 302, 303})
     void redirectThatBecomesAGetCarriesNoId(int status) {
-        provider.stubFor(post("/orders")
-                .atPriority(5)
-                .willReturn(aResponse().withStatus(status).withHeader("Location", "/orders/7")));
-        if (!makesAGetOfARedirectedPost()) {
-            assertThatThrownBy(() -> orders().create("body"))
-                    .isInstanceOfSatisfying(
-                            FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+        path("/orders", redirect(status, "/orders/7"));
+        End end = client().order("body");
+        if (!makesAGetOfABody()) {
+            assertStatus(end, status);
             assertThat(received()).hasSize(1);
             return;
         }
-        assertThat(orders().create("body")).isEqualTo(OK);
+        assertOk(end);
+        assertThat(received()).hasSize(2);
         LoggedRequest followed = received().get(1);
         assertThat(followed.getMethod().getName()).isEqualTo("GET");
         assertThat(followed.getUrl()).isEqualTo("/orders/7");
         assertThat(followed.getBodyAsString()).isEmpty();
         assertThat(header(followed, "Idempotency-Key")).isEmpty();
+        assertThat(header(followed, "Idempotency-Attempt")).isEmpty();
         assertThat(header(followed, "Content-Type")).isEmpty();
-    }
-
-    /** Feign's default client does not: it has streamed the body, and plain Feign reports an error. */
-    boolean makesAGetOfARedirectedPost() {
-        return true;
     }
 
     /** It was executed: the redirect says so. What the GET came to does not undo it. */
     @Test
     void failedGetAfterARedirectLeavesTheOutcomeUnknown() {
-        provider.stubFor(post("/tick")
-                .atPriority(5)
-                .willReturn(aResponse().withStatus(303).withHeader("Location", "/orders/7")));
-        provider.stubFor(get("/orders/7").atPriority(1).willReturn(status(503)));
-        assertThatThrownBy(() -> orders().tick()).isInstanceOf(FeignOutcomeUnknownException.class);
+        path("/orders", redirect(303, "/orders/7"));
+        path("/orders/7", status(503));
+        End end = client().order("");
+        if (follows() == Follows.NOT) {
+            assertStatus(end, 303);
+        } else {
+            assertUnknown(end);
+        }
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {301, 302, 303, 307, 308})
+    @ValueSource(ints = {300, 301, 302, 303, 307, 308})
     void redirectToAnotherOriginIsTheResponseOfACallWithAnId(int status) {
         try (Elsewhere elsewhere = new Elsewhere()) {
-            alwaysGet(status(status).withHeader("Location", elsewhere.server.url() + "/orders"));
-            assertThatThrownBy(() -> orders().tick())
-                    .isInstanceOfSatisfying(
-                            FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
+            alwaysGet(redirect(status, elsewhere.server.url() + "/orders"));
+            assertStatus(client().order(""), status);
             assertThat(received()).hasSize(1);
             assertThat(elsewhere.received).isEmpty();
         }
@@ -94,14 +133,27 @@ abstract class RedirectContract extends WireMockTestBase {
     }
 
     @Test
-    void getAfterARedirectIsNotRedirectedToAnotherOriginEither() {
+    void redirectToAnotherOriginAfterOneWithinTheOriginIsTheResponse() {
         try (Elsewhere elsewhere = new Elsewhere()) {
-            alwaysGet(status(303).withHeader("Location", "/orders/7"));
-            provider.stubFor(get("/orders/7")
-                    .atPriority(1)
-                    .willReturn(status(302).withHeader("Location", elsewhere.server.url() + "/orders")));
-            assertThatThrownBy(() -> orders().tick()).isInstanceOf(FeignException.class);
-            assertThat(received()).hasSize(2);
+            path("/orders", redirect(307, "/v2/orders"));
+            path("/v2/orders", redirect(308, elsewhere.server.url() + "/orders"));
+            assertStatus(client().order(), follows() == Follows.NOT ? 307 : 308);
+            assertOneId();
+            assertThat(elsewhere.received).isEmpty();
+        }
+    }
+
+    /** A client that follows by itself may: the GET carries no ID. */
+    @Test
+    void getAfterARedirectIsNotRedirectedToAnotherOriginEither() {
+        if (follows() != Follows.BY_THE_CLIENT_HALF) {
+            return;
+        }
+        try (Elsewhere elsewhere = new Elsewhere()) {
+            path("/orders", redirect(303, "/orders/7"));
+            path("/orders/7", redirect(302, elsewhere.server.url() + "/orders"));
+            assertUnknown(client(fast().maxAttempts(1)).order(""));
+            assertThat(urls()).containsExactly("/orders", "/orders/7");
             assertThat(elsewhere.received).isEmpty();
         }
     }
@@ -112,8 +164,8 @@ abstract class RedirectContract extends WireMockTestBase {
     void redirectToAnotherOriginSettlesNoDoubt(int status) {
         try (Elsewhere elsewhere = new Elsewhere()) {
             attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
-            attempt(2, aResponse().withStatus(status).withHeader("Location", elsewhere.server.url() + "/orders"));
-            assertThatThrownBy(() -> orders().create("body")).isInstanceOf(FeignOutcomeUnknownException.class);
+            attempt(2, redirect(status, elsewhere.server.url() + "/orders"));
+            assertUnknown(client().order());
             assertThat(elsewhere.received).isEmpty();
         }
         assertEnd(UNKNOWN, 2);
@@ -123,54 +175,45 @@ abstract class RedirectContract extends WireMockTestBase {
     @ParameterizedTest
     @ValueSource(ints = {301, 302, 303})
     void getAfterARedirectSettlesADoubtOnlyIfTheRedirectWasStored(int status) {
-        ResponseDefinitionBuilder login = aResponse().withStatus(status).withHeader("Location", "/login");
         attempt(1, status(502));
-        attempt(2, login);
-        assertThatThrownBy(() -> orders().tick()).isInstanceOf(FeignOutcomeUnknownException.class);
-        assertThat(received()).noneMatch(request -> request.getUrl().equals("/login"));
-        attempt(2, login.withHeader("Idempotent-Replayed", "true"));
-        assertThat(orders().tick()).isEqualTo(OK);
-    }
-
-    @Test
-    void redirectIsTheResponseWhereTheOptionsSayNotToFollow() {
-        alwaysGet(aResponse().withStatus(307).withHeader("Location", "/elsewhere"));
-        Request.Options options = new Request.Options(5, TimeUnit.SECONDS, 5, TimeUnit.SECONDS, false);
-        FeignException end = catchThrowableOfType(
-                FeignException.class,
-                () -> orders(builder -> builder.options(options)).create("body"));
-        assertThat(end.status()).isEqualTo(307);
-        assertThat(received()).hasSize(1);
+        attempt(2, redirect(status, "/login"));
+        assertUnknown(client().order(""));
+        assertThat(urls()).doesNotContain("/login");
+        attempt(2, redirect(status, "/login").withHeader("Idempotent-Replayed", "true"));
+        assertStatus(client().order(""), follows() == Follows.NOT ? status : 200);
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"ftp://x/", "::", "mailto:x"})
+    @ValueSource(strings = {"ftp://x/", "mailto:x"})
     void redirectThatCannotBeFollowedIsTheResponse(String location) {
-        alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
-        FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
-        assertThat(end.status()).isEqualTo(307);
+        alwaysGet(redirect(307, location));
+        assertStatus(client().order(), 307);
         assertThat(received()).hasSize(1);
     }
 
+    /** A client that follows by itself decides by itself. */
     @Test
     void redirectInACircleEnds() {
-        alwaysGet(aResponse().withStatus(307).withHeader("Location", "/orders/2"));
-        provider.stubFor(post("/orders/2")
-                .atPriority(1)
-                .willReturn(aResponse().withStatus(307).withHeader("Location", "/orders")));
-        FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
-        assertThat(end.status()).isEqualTo(307);
+        if (follows() != Follows.BY_THE_CLIENT_HALF) {
+            return;
+        }
+        path("/orders", redirect(307, "/orders/2"));
+        path("/orders/2", redirect(307, "/orders"));
+        assertStatus(client().order(), 307);
         assertThat(received()).hasSize(21);
     }
 
     /** An empty address is the one that was asked. */
     @ParameterizedTest
-    @ValueSource(strings = {"", "/orders"})
+    @ValueSource(strings = {"", "/orders", "orders#top"})
     void redirectToTheSameRequestIsTheResponse(String location) {
-        alwaysGet(aResponse().withStatus(307).withHeader("Location", location));
-        FeignException end = catchThrowableOfType(FeignException.class, () -> orders().create("body"));
-        assertThat(end.status()).isEqualTo(307);
+        if (follows() == Follows.BY_ITSELF) {
+            return;
+        }
+        alwaysGet(redirect(307, location));
+        assertStatus(client().order(), 307);
         assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
     }
 
     /** Another origin. */

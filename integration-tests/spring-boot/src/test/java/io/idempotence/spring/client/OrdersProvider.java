@@ -9,7 +9,6 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.http.ResponseEntity;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -106,19 +105,6 @@ final class OrdersProvider {
         @PostMapping(path = "/plain", produces = "text/plain")
         String plain(@RequestBody String order) {
             return "plain: " + order;
-        }
-
-        @PostMapping("/orders/seen-later")
-        ResponseEntity<Void> createAndSeeLater(@RequestBody String order) {
-            executions.incrementAndGet();
-            return ResponseEntity.status(303).header("Location", "/orders").build();
-        }
-
-        @PostMapping("/orders/elsewhere")
-        ResponseEntity<Void> createElsewhere(@RequestBody String order) {
-            return ResponseEntity.status(307)
-                    .header("Location", "http://localhost.localdomain:9/orders")
-                    .build();
         }
 
         @DeleteMapping(path = "/orders/{id}", produces = "text/plain")

@@ -41,8 +41,6 @@ import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.http.HttpStatus;
-import org.springframework.http.ResponseEntity;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
@@ -258,38 +256,6 @@ class RestClientsTest extends OrdersConsumer {
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessage("no token");
         assertThat(proxy.requests()).isEmpty();
-    }
-
-    @ParameterizedTest
-    @MethodSource("factories")
-    void postThatRedirectsToAPageIsFollowedWithoutTheIdWhereItWasBefore(ClientHttpRequestFactory factory) {
-        ResponseEntity<String> seen = client(factory)
-                .post()
-                .uri("/orders/seen-later")
-                .body("tea")
-                .retrieve()
-                .toEntity(String.class);
-        if (factory instanceof SimpleClientHttpRequestFactory) {
-            assertThat(seen.getStatusCode()).isEqualTo(HttpStatus.SEE_OTHER);
-            assertOneId(1);
-        } else {
-            assertThat(seen.getBody()).isEqualTo("orders");
-            assertThat(proxy.headers("Idempotency-Key").get(0)).startsWith("\"");
-            assertThat(proxy.headers("Idempotency-Key").get(1)).isEqualTo("-");
-        }
-        assertThat(provider.executions()).hasValue(1);
-    }
-
-    @ParameterizedTest
-    @MethodSource("factories")
-    void idIsNeverSentToAnotherOrigin(ClientHttpRequestFactory factory) {
-        ResponseEntity<String> redirect = client(factory)
-                .post()
-                .uri("/orders/elsewhere")
-                .body("tea")
-                .retrieve()
-                .toEntity(String.class);
-        assertThat(redirect.getStatusCode()).isEqualTo(HttpStatus.TEMPORARY_REDIRECT);
     }
 
     /** One that measures, signs or routes what it sends. */
