@@ -46,10 +46,12 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
         if (from == null || responder == null) {
             return Optional.empty();
         }
+        // The GET of an earlier redirect is followed by the same.
+        boolean repeats = follows == Follows.SAME_REQUEST || request.httpMethod() == Request.HttpMethod.GET;
         return HeaderLines.of(response.headers(), "Location").stream()
                 .findFirst()
                 .flatMap(responder::resolve)
-                .map(to -> to(from, responder, to, request, follows == Follows.SAME_REQUEST));
+                .map(to -> to(from, responder, to, request, repeats));
     }
 
     private static Follows follows(Request request, int status, HttpClients client) {

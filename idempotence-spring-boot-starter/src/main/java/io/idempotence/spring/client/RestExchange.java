@@ -107,9 +107,10 @@ final class RestExchange implements ClientHttpRequest {
         HttpMethod with = method;
         Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
         for (int followed = 0; from != null && followed < RedirectRule.MOST; followed++) {
-            int status = response.getStatusCode().value();
-            boolean repeats = RedirectRule.repeatsRequest(status);
-            Address target = repeats || RedirectRule.mayBecomeGet(status) ? target(response, from) : null;
+            Address target = target(response, from);
+            // The GET of an earlier redirect is followed by the same.
+            boolean repeats = with == HttpMethod.GET
+                    || RedirectRule.repeatsRequest(response.getStatusCode().value());
             if (target == null || !mayFollow(from, target, repeats)) {
                 return response;
             }
@@ -125,8 +126,10 @@ final class RestExchange implements ClientHttpRequest {
         return response;
     }
 
-    private static @Nullable Address target(ClientHttpResponse response, Address from) {
-        String location = response.getHeaders().getFirst("Location");
+    private static @Nullable Address target(ClientHttpResponse response, Address from) throws IOException {
+        int status = response.getStatusCode().value();
+        boolean redirect = RedirectRule.repeatsRequest(status) || RedirectRule.mayBecomeGet(status);
+        String location = redirect ? response.getHeaders().getFirst("Location") : null;
         return location == null ? null : from.resolve(location).orElse(null);
     }
 

@@ -143,6 +143,21 @@ abstract class RedirectContract extends ResponseContract {
         }
     }
 
+    /** The call ended as unknown, because the GET is no request that settles a doubt. */
+    @ParameterizedTest
+    @ValueSource(ints = {301, 302, 303, 307, 308})
+    void getAfterARedirectMayBeRedirectedAgain(int status) {
+        path("/orders", redirect(303, "/orders/7"));
+        path("/orders/7", redirect(status, "/orders/7/"));
+        End end = client().order("");
+        if (follows() == Follows.NOT) {
+            assertStatus(end, 303);
+            return;
+        }
+        assertOk(end);
+        assertThat(urls()).containsExactly("/orders", "/orders/7", "/orders/7/");
+    }
+
     /** A client that follows by itself may: the GET carries no ID. */
     @Test
     void getAfterARedirectIsNotRedirectedToAnotherOriginEither() {
