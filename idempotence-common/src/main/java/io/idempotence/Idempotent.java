@@ -82,14 +82,15 @@ public @interface Idempotent {
 
     /**
      * Exceptions after which the ID is kept. A later request gets the same response, a later call of a bean method is refused as
-     * result-unavailable. Subclasses are included, and the nearest class counts.
+     * result-unavailable. Subclasses are included, and the nearest class counts. An exception of a handler counts also if Spring MVC renders
+     * it as a response, whatever the status.
      *
      * @return exception classes
      */
     Class<? extends Throwable>[] keepOn() default {};
 
     /**
-     * Exceptions after which the ID is released: the next attempt runs. Subclasses are included, and the nearest class counts.
+     * Exceptions after which the ID is released: the next attempt runs. Which exceptions count is as for {@link #keepOn}.
      *
      * @return exception classes
      */

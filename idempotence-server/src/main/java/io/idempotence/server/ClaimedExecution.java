@@ -35,6 +35,7 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final AtomicReference<UnsettledResults.@Nullable Hold> held = new AtomicReference<>();
     private final HandlerDecision handler = new HandlerDecision();
 
+    private volatile @Nullable Throwable rendered;
     private volatile long claimNanos;
     private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
 
@@ -129,12 +130,27 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * The policy's verdict for a status.
+     * Notes that the handler failed, and that a framework renders its exception as the response. If the policy sets a verdict for the
+     * exception, {@link #byStatus} returns that one. Of several exceptions the last one counts.
+     *
+     * @param exception the exception, which does not leave the handler
+     */
+    public void rendered(Throwable exception) {
+        rendered = exception;
+    }
+
+    /**
+     * The policy's verdict for a response: that for the exception that was {@linkplain #rendered rendered} as it, if one is set, else that
+     * for its status.
      *
      * @param status the status of the handler's response
      * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect
      */
     public Verdict byStatus(int status) {
+        Throwable exception = rendered;
+        if (exception != null && policy.setFor(exception).isPresent()) {
+            return byException(exception);
+        }
         handler.byPolicyFor(ReleaseReason.ofStatus(status));
         return handler.knowing(policy.ofStatus(status));
     }

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
@@ -172,12 +173,16 @@ public final class IdempotencePolicy {
      *     and frameworks wrap exceptions; else the failure rule's
      */
     public Verdict ofException(Throwable exception) {
+        return setFor(exception).orElseGet(this::byFailureRule);
+    }
+
+    /** The verdict that was set for an exception, as {@link #ofException} finds it; empty if there is none. */
+    Optional<Verdict> setFor(Throwable exception) {
         return Causes.of(exception)
                 .flatMap(thrown -> Stream.<Class<?>>iterate(thrown.getClass(), Objects::nonNull, Class::getSuperclass))
                 .map(exceptions::get)
                 .filter(Objects::nonNull)
-                .findFirst()
-                .orElseGet(this::byFailureRule);
+                .findFirst();
     }
 
     private Verdict byFailureRule(int status) {
@@ -304,7 +309,8 @@ public final class IdempotencePolicy {
         }
 
         /**
-         * Sets the verdict for exceptions of a class and its subclasses. It overrides the failure rule.
+         * Sets the verdict for exceptions of a class and its subclasses. It overrides the failure rule. It also overrides the verdict of a
+         * status, for an exception that a framework renders as a response ({@link ClaimedExecution#rendered}).
          *
          * @param type the class; of several, the nearest superclass counts
          * @param verdict the decision about the ID

@@ -19,6 +19,8 @@ import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.MovingClock;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -93,6 +95,18 @@ class ClaimedExecutionTest {
         ClaimedExecution kept = attempts.run();
         kept.finish(kept.byStatus(422), OWN);
         assertThat(attempts.reasons).hasSize(4);
+    }
+
+    @Test
+    void anExceptionThatWasRenderedDecidesIfThePolicySetsAVerdictForIt() {
+        ClaimedExecution execution = attempts.run(IdempotencePolicy.builder()
+                .exception(IOException.class, Verdict.RELEASE)
+                .build());
+        execution.rendered(new IllegalStateException());
+        assertThat(execution.byStatus(409)).isEqualTo(Verdict.KEEP);
+        execution.rendered(new UncheckedIOException(new IOException()));
+        execution.finish(execution.byStatus(409), OWN);
+        assertThat(attempts.reasons).containsExactly("UncheckedIOException");
     }
 
     @Test

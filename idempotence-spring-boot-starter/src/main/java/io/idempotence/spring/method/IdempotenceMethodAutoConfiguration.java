@@ -13,6 +13,7 @@ import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.boot.LazyInitializationExcludeFilter;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
@@ -30,6 +31,7 @@ import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.function.SingletonSupplier;
+import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.handler.MappedInterceptor;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
 
@@ -124,6 +126,13 @@ public class IdempotenceMethodAutoConfiguration {
         @Bean
         MappedInterceptor idempotenceAsyncExecutions(UnattributedCommits commits) {
             return new MappedInterceptor(null, new AsyncExecutions(commits));
+        }
+
+        /** If it were the only resolver, the DispatcherServlet would do without its own ones. */
+        @Bean
+        @ConditionalOnBean(HandlerExceptionResolver.class)
+        RenderedExceptions idempotenceRenderedExceptions() {
+            return new RenderedExceptions();
         }
     }
 

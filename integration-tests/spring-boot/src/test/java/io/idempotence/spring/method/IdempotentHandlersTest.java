@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.entry;
 import io.idempotence.FailureRule;
 import io.idempotence.Idempotent;
 import io.idempotence.OnAbandoned;
+import io.idempotence.server.IdempotentExecution;
 import io.idempotence.spring.method.IdempotentOperation.Kind;
 import io.idempotence.spring.method.IdempotentOperation.Origin;
 import io.idempotence.spring.method.IdempotentOperation.Setting;
@@ -26,6 +27,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.annotation.AliasFor;
+import org.springframework.http.HttpStatus;
+import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
@@ -33,7 +37,10 @@ import org.springframework.web.bind.annotation.PutMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RequestParam;
+import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.bind.annotation.RestControllerAdvice;
+import org.springframework.web.server.ResponseStatusException;
 
 /** {@code @Idempotent} on handlers of Spring MVC, over real HTTP. */
 @Tag("boot-3")
@@ -52,7 +59,7 @@ class IdempotentHandlersTest {
         return RUNS.getOrDefault(what, new AtomicInteger()).get();
     }
 
-    @Import({OfMethods.class, OfClass.class, OfInterface.class, Forms.class})
+    @Import({OfMethods.class, OfClass.class, OfInterface.class, Forms.class, Rendered.class, Advice.class})
     static class Controllers {}
 
     @Retention(RetentionPolicy.RUNTIME)
@@ -66,6 +73,9 @@ class IdempotentHandlersTest {
     static class NoMoneyException extends RuntimeException {}
 
     static class BusyException extends RuntimeException {}
+
+    @ResponseStatus(HttpStatus.CONFLICT)
+    static class ClosedException extends RuntimeException {}
 
     @RestController
     static class OfMethods {
@@ -170,6 +180,53 @@ class IdempotentHandlersTest {
         }
     }
 
+    /** A handler whose exceptions Spring MVC renders, each with a status that says the opposite. */
+    @RestController
+    static class Rendered {
+        @Idempotent(
+                keepOn = NoMoneyException.class,
+                releaseOn = {BusyException.class, ClosedException.class})
+        @PostMapping("/rendered/{how}")
+        String render(@PathVariable("how") String how) {
+            ran("render " + how);
+            switch (how) {
+                case "no-money" -> throw new NoMoneyException();
+                case "busy" -> throw new BusyException();
+                case "closed" -> throw new ClosedException();
+                case "busy-as-cause" ->
+                    throw new ResponseStatusException(HttpStatus.CONFLICT, "busy", new BusyException());
+                case "committed" -> {
+                    IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
+                    throw new BusyException();
+                }
+                case "decided" -> {
+                    IdempotentExecution.current().forEach(IdempotentExecution::keep);
+                    throw new BusyException();
+                }
+                case "unnamed" -> throw new IllegalArgumentException();
+                default -> throw new IllegalStateException();
+            }
+        }
+    }
+
+    @RestControllerAdvice(assignableTypes = Rendered.class)
+    static class Advice {
+        @ExceptionHandler
+        ResponseEntity<String> busy(BusyException e) {
+            return ResponseEntity.status(HttpStatus.OK).body("busy");
+        }
+
+        @ExceptionHandler
+        ResponseEntity<String> malformed(IllegalArgumentException e) {
+            return ResponseEntity.badRequest().body("malformed");
+        }
+
+        @ExceptionHandler({NoMoneyException.class, IllegalStateException.class})
+        ResponseEntity<String> anyOther() {
+            return ResponseEntity.internalServerError().body("failed");
+        }
+    }
+
     @ParameterizedTest
     @CsvSource({
         "POST, /orders, create",
@@ -233,6 +290,27 @@ class IdempotentHandlersTest {
         server.post("/charges/busy", id + "b");
         server.post("/charges/busy", id + "b");
         assertThat(runs("charge busy")).isEqualTo(2);
+    }
+
+    /** The status of the rendered response decided. */
+    @ParameterizedTest
+    @CsvSource({
+        "no-money, 500, kept",
+        "busy, 200, released",
+        "closed, 409, released",
+        "busy-as-cause, 200, released",
+        "committed, 200, unknown",
+        "decided, 200, kept",
+        "unnamed, 400, kept",
+        "unnamed-failure, 500, released"
+    })
+    void exceptionsDecideAlsoIfSpringMvcRendersThem(String how, int status, String end) {
+        TestServer.Answer first = server.post("/rendered/" + how, id);
+        TestServer.Answer second = server.post("/rendered/" + how, id);
+        assertThat(first.status()).isEqualTo(status);
+        assertThat(second.isReplayed()).isEqualTo(end.equals("kept"));
+        assertThat(second.refusal()).isEqualTo(end.equals("unknown") ? "outcome-unknown" : null);
+        assertThat(runs("render " + how)).isEqualTo(end.equals("released") ? 2 : 1);
     }
 
     @Test

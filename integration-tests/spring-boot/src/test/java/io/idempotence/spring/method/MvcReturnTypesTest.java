@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.annotation.Import;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.ProblemDetail;
@@ -168,6 +169,27 @@ class MvcReturnTypesTest {
             });
         }
 
+        /** The handler of this exception renders it with a status after which the ID is kept. */
+        @PostMapping("/released-future")
+        @Idempotent(releaseOn = RefusedException.class)
+        CompletableFuture<String> releasedFuture() {
+            return handledFuture();
+        }
+
+        @PostMapping("/released-deferred")
+        @Idempotent(releaseOn = RefusedException.class)
+        DeferredResult<Order> releasedDeferred() {
+            return deferredError();
+        }
+
+        @PostMapping("/released-callable")
+        @Idempotent(releaseOn = RefusedException.class)
+        Callable<Order> releasedCallable() {
+            return () -> {
+                throw new RefusedException();
+            };
+        }
+
         @ExceptionHandler(RefusedException.class)
         ResponseEntity<Order> refused() {
             return ResponseEntity.unprocessableEntity().body(new Order(ran("refused"), 0));
@@ -250,6 +272,16 @@ class MvcReturnTypesTest {
         assertThat(second.isReplayed()).isTrue();
         assertThat(second.same()).isEqualTo(first.same());
         assertThat(RUNS.get(what)).hasValue(before + 1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"/released-future", "/released-deferred", "/released-callable"})
+    void anExceptionOfAnAsynchronousHandlerDecidesAsTheHandlerSays(String path) {
+        for (int i = 0; i < 2; i++) {
+            TestServer.Answer answer = server.post(path, id);
+            assertThat(answer.status()).isEqualTo(422);
+            assertThat(answer.isReplayed()).as("it runs again").isFalse();
+        }
     }
 
     @Test

@@ -1,5 +1,7 @@
 package io.idempotence.spring.method;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.idempotence.Idempotent;
 import java.util.UUID;
 import java.util.concurrent.Callable;
@@ -8,22 +10,25 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.http.HttpStatus;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurationSupport;
 import org.springframework.web.servlet.function.RouterFunction;
 import org.springframework.web.servlet.function.RouterFunctions;
 import org.springframework.web.servlet.function.ServerResponse;
 
-/** Commits of asynchronous handlers in an application that configures Spring MVC itself, so that no {@code WebMvcConfigurer} counts. */
+/** Handlers in an application that configures Spring MVC itself, so that no {@code WebMvcConfigurer} counts. */
 @Tag("boot-3")
 @Timeout(60)
 class OwnMvcConfigurationTest {
@@ -52,6 +57,9 @@ class OwnMvcConfigurationTest {
         }
     }
 
+    @ResponseStatus(HttpStatus.CONFLICT)
+    static class BusyException extends RuntimeException {}
+
     @RestController
     static class Handlers {
         private final TransactionTemplate transaction;
@@ -76,6 +84,12 @@ class OwnMvcConfigurationTest {
         CompletableFuture<String> future() {
             return CompletableFuture.supplyAsync(this::commitAndFail);
         }
+
+        @PostMapping("/busy")
+        @Idempotent(releaseOn = BusyException.class)
+        String busy() {
+            throw new BusyException();
+        }
     }
 
     @ParameterizedTest
@@ -83,5 +97,14 @@ class OwnMvcConfigurationTest {
     @DisplayName("P6: a failure after a commit does not release the ID, whoever configures Spring MVC")
     void aFailureAfterACommitDoesNotReleaseTheId(String path) {
         server.assertUnknownAfterAFailure(path, id);
+    }
+
+    @Test
+    void anExceptionDecidesAlsoIfItIsRendered() {
+        for (int i = 0; i < 2; i++) {
+            TestServer.Answer answer = server.post("/busy", id);
+            assertThat(answer.status()).isEqualTo(409);
+            assertThat(answer.isReplayed()).as("it runs again").isFalse();
+        }
     }
 }
