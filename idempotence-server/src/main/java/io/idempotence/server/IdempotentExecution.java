@@ -22,7 +22,8 @@ public interface IdempotentExecution {
 
     /**
      * Carries the executions of this thread to the thread that runs a task: {@link #current()}, the ID in the log, and the IDs of its calls.
-     * In Spring: <code>@Bean TaskDecorator executions() { return IdempotentExecution::carried; }</code>.
+     * In Spring: <code>@Bean TaskDecorator executions() { return IdempotentExecution::carried; }</code>. Spring Boot 3 applies no {@code
+     * TaskDecorator} if there are several beans: make one of all.
      *
      * @param task runs on another thread. What it declares counts if it does so before the execution ends
      * @return the task to pass on; {@code task} itself if this thread is part of no execution

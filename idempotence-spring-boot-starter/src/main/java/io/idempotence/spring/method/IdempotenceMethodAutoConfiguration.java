@@ -27,6 +27,7 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
+import org.springframework.core.task.TaskDecorator;
 import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.util.ClassUtils;
@@ -177,6 +178,12 @@ public class IdempotenceMethodAutoConfiguration {
         @Lazy(false)
         static SmartInitializingSingleton idempotenceAppliedMarksCheck(AppliedMarks marks, OperationSources sources) {
             return () -> marks.check(sources.properties());
+        }
+
+        @Bean
+        @Lazy(false)
+        static UnusedTaskDecorators idempotenceUnusedTaskDecorators(ObjectProvider<TaskDecorator> decorators) {
+            return new UnusedTaskDecorators(decorators);
         }
 
         /** A wrong property fails the start, not the first commit. */

@@ -39,6 +39,7 @@ class DocumentedCodeTest {
                     "org.springframework.cloud.openfeign",
                     "org.springframework.context.annotation",
                     "org.springframework.core.task",
+                    "org.springframework.core.task.support",
                     "org.springframework.kafka.annotation",
                     "org.springframework.kafka.core",
                     "org.springframework.kafka.listener",
