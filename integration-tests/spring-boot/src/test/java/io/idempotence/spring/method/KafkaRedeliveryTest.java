@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.Idempotent;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.time.Duration;
 import java.util.HashMap;
@@ -13,6 +15,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -35,11 +38,15 @@ import org.springframework.kafka.core.DefaultKafkaConsumerFactory;
 import org.springframework.kafka.core.DefaultKafkaProducerFactory;
 import org.springframework.kafka.core.KafkaTemplate;
 import org.springframework.kafka.listener.ContainerProperties;
+import org.springframework.kafka.listener.DeadLetterPublishingRecoverer;
+import org.springframework.kafka.listener.DefaultErrorHandler;
 import org.springframework.kafka.support.Acknowledgment;
 import org.springframework.kafka.support.KafkaHeaders;
 import org.springframework.kafka.test.EmbeddedKafkaKraftBroker;
+import org.springframework.kafka.transaction.KafkaTransactionManager;
 import org.springframework.messaging.handler.annotation.Header;
 import org.springframework.messaging.handler.annotation.Payload;
+import org.springframework.util.backoff.FixedBackOff;
 
 /** A message that a real broker delivers again takes effect once. */
 @Timeout(120)
@@ -51,6 +58,9 @@ class KafkaRedeliveryTest {
 
     private static final CountDownLatch MAY_END = new CountDownLatch(1);
 
+    /** More than the processor of rollbacks allows, which a transactional container has by default. */
+    private static final int RETRIES = 12;
+
     private static EmbeddedKafkaKraftBroker broker;
     private static IdempotenceStorage storage;
     private static KafkaTemplate<String, String> producer;
@@ -59,13 +69,19 @@ class KafkaRedeliveryTest {
 
     @BeforeAll
     static void start() {
-        broker = new EmbeddedKafkaKraftBroker(1, 1, "audits", "direct", "slow");
+        broker = new EmbeddedKafkaKraftBroker(1, 1, "audits", "direct", "slow", "refused", "refused-dlt");
+        broker.brokerProperty("transaction.state.log.replication.factor", "1");
+        broker.brokerProperty("transaction.state.log.min.isr", "1");
         broker.afterPropertiesSet();
         storage = IdempotenceStorage.inMemory();
-        producer = new KafkaTemplate<>(new DefaultKafkaProducerFactory<>(Map.of(
+        producer = new KafkaTemplate<>(new DefaultKafkaProducerFactory<>(toBroker()));
+    }
+
+    private static Map<String, Object> toBroker() {
+        return Map.of(
                 ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, broker.getBrokersAsString(),
                 ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, StringSerializer.class,
-                ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, StringSerializer.class)));
+                ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, StringSerializer.class);
     }
 
     @AfterAll
@@ -76,7 +92,11 @@ class KafkaRedeliveryTest {
 
     /** One process of the consumer. All share a storage, as they would share Redis. */
     private static ConfigurableApplicationContext consumer() {
-        return new SpringApplicationBuilder(Consumer.class)
+        return start(Consumer.class);
+    }
+
+    private static ConfigurableApplicationContext start(Class<?> consumer) {
+        return new SpringApplicationBuilder(consumer)
                 .properties("spring.main.web-application-type=none", "spring.main.banner-mode=off")
                 .run();
     }
@@ -101,21 +121,83 @@ class KafkaRedeliveryTest {
 
         @Bean
         ConcurrentKafkaListenerContainerFactory<String, String> kafkaListenerContainerFactory() {
-            Map<String, Object> settings = new HashMap<>(Map.of(
-                    ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG,
-                    broker.getBrokersAsString(),
-                    ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG,
-                    StringDeserializer.class,
-                    ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG,
-                    StringDeserializer.class,
-                    ConsumerConfig.AUTO_OFFSET_RESET_CONFIG,
-                    "earliest"));
-            ConcurrentKafkaListenerContainerFactory<String, String> factory =
-                    new ConcurrentKafkaListenerContainerFactory<>();
-            factory.setConsumerFactory(new DefaultKafkaConsumerFactory<>(settings));
+            ConcurrentKafkaListenerContainerFactory<String, String> factory = containers();
             factory.getContainerProperties().setAckMode(ContainerProperties.AckMode.MANUAL_IMMEDIATE);
-            factory.getContainerProperties().setPollTimeout(100);
             return factory;
+        }
+    }
+
+    private static ConcurrentKafkaListenerContainerFactory<String, String> containers() {
+        Map<String, Object> settings = new HashMap<>(Map.of(
+                ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG,
+                broker.getBrokersAsString(),
+                ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG,
+                StringDeserializer.class,
+                ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG,
+                StringDeserializer.class,
+                ConsumerConfig.AUTO_OFFSET_RESET_CONFIG,
+                "earliest"));
+        ConcurrentKafkaListenerContainerFactory<String, String> factory =
+                new ConcurrentKafkaListenerContainerFactory<>();
+        factory.setConsumerFactory(new DefaultKafkaConsumerFactory<>(settings));
+        factory.getContainerProperties().setPollTimeout(100);
+        return factory;
+    }
+
+    /** A consumer whose containers begin transactions, and whose storage does not respond. */
+    @Configuration(proxyBeanMethods = false)
+    @EnableKafka
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
+    @Import({TestJson.class, RefusedListener.class})
+    static class TransactionalConsumer {
+        @Bean
+        IdempotenceStorage storage() {
+            return new FaultyStorage(IdempotenceStorage.inMemory()).before((call, key) -> {
+                throw new StorageUnavailableException("the storage does not respond", null);
+            });
+        }
+
+        @Bean
+        KafkaTemplate<Object, Object> kafka() {
+            DefaultKafkaProducerFactory<Object, Object> producers = new DefaultKafkaProducerFactory<>(toBroker());
+            producers.setTransactionIdPrefix("payments-");
+            return new KafkaTemplate<>(producers);
+        }
+
+        @Bean
+        KafkaTransactionManager<Object, Object> kafkaTransactions(KafkaTemplate<Object, Object> kafka) {
+            return new KafkaTransactionManager<>(kafka.getProducerFactory());
+        }
+
+        /** As the documentation says, with shorter pauses. */
+        @Bean
+        DefaultErrorHandler errors(KafkaTemplate<Object, Object> kafka) {
+            FixedBackOff pauses = new FixedBackOff(1, RETRIES);
+            DefaultErrorHandler errors = new DefaultErrorHandler(new DeadLetterPublishingRecoverer(kafka), pauses);
+            errors.addNotRetryableExceptions(InvalidIdempotenceIdException.class);
+            return errors;
+        }
+
+        @Bean
+        ConcurrentKafkaListenerContainerFactory<String, String> kafkaListenerContainerFactory(
+                KafkaTransactionManager<Object, Object> kafkaTransactions, DefaultErrorHandler errors) {
+            ConcurrentKafkaListenerContainerFactory<String, String> factory = containers();
+            factory.getContainerProperties().setKafkaAwareTransactionManager(kafkaTransactions);
+            factory.setCommonErrorHandler(errors);
+            return factory;
+        }
+    }
+
+    static class RefusedListener {
+        @KafkaListener(id = "refused", topics = "refused", properties = "fetch.max.wait.ms=10")
+        @Idempotent(id = "#id")
+        public void consume(@Payload String id) {
+            EFFECTS.add(id);
+        }
+
+        @KafkaListener(id = "parked", topics = "refused-dlt")
+        public void park(@Payload String id, @Header(KafkaHeaders.DLT_EXCEPTION_CAUSE_FQCN) String cause) {
+            DELIVERIES.add("parked " + id + " after " + cause.substring(cause.lastIndexOf('.') + 1));
         }
     }
 
@@ -226,5 +308,21 @@ class KafkaRedeliveryTest {
         assertThat(effectsOf(id))
                 .as("one payment, and one of the direct listener")
                 .isEqualTo(2);
+    }
+
+    /** The {@code DefaultAfterRollbackProcessor} of such a container gives up after ten attempts. The error handler must be stronger. */
+    @Test
+    void aMessageThatIsRefusedInATransactionalContainerIsParkedAndNotSkipped() {
+        try (ConfigurableApplicationContext consumer = start(TransactionalConsumer.class)) {
+            List<String> parked = Stream.of(id, id + "-next")
+                    .map(each -> "parked " + each + " after ExecutionRefusedException")
+                    .toList();
+            producer.send("refused", "");
+            producer.send("refused", id);
+            producer.send("refused", id + "-next");
+            await().atMost(Duration.ofSeconds(60)).until(() -> deliveriesOf(parked.get(1)) == 1);
+            assertThat(DELIVERIES).contains("parked  after InvalidIdempotenceIdException", parked.get(0));
+        }
+        assertThat(effectsOf(id)).isZero();
     }
 }
