@@ -195,6 +195,16 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
+     * Takes this execution, which has ended, off this thread: {@link IdempotentExecution#current()} no longer returns it. So what the
+     * transport runs next, such as the delivery of the response, is not part of it.
+     *
+     * @return restores the state from before; run it on the same thread
+     */
+    public Runnable leave() {
+        return RUNNING.leave(this);
+    }
+
+    /**
      * Records the end of the handler like {@link #finish}, without a result: if the ID is kept, later attempts are refused as
      * result-unavailable.
      *

@@ -29,6 +29,13 @@ final class ThreadStack<T> {
         return () -> entered.set(before);
     }
 
+    /** Removes a value, if it is one of this thread's. The returned task restores the state from before, on the same thread. */
+    Runnable leave(T value) {
+        List<T> before = entered.get();
+        entered.set(values().stream().filter(each -> each != value).toList());
+        return () -> entered.set(before);
+    }
+
     /**
      * Carries the values of this thread to the thread that runs a task.
      *

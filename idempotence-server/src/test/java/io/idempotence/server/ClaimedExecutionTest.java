@@ -50,6 +50,18 @@ class ClaimedExecutionTest {
     }
 
     @Test
+    void aThreadThatLeftItIsNotPartOfItUntilItComesBack() {
+        ClaimedExecution execution = attempts.run();
+        Runnable leave = execution.enter();
+        Runnable enterAgain = execution.leave();
+        assertThat(IdempotentExecution.current()).isEmpty();
+        enterAgain.run();
+        assertThat(IdempotentExecution.current()).containsExactly(execution);
+        leave.run();
+        assertThat(IdempotentExecution.current()).isEmpty();
+    }
+
+    @Test
     void eachAttemptIsCountedAndTimedAsWhatItCameTo() {
         ClaimedExecution execution = attempts.run();
         attempts.claim();

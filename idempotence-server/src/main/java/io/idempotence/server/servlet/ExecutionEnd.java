@@ -97,7 +97,7 @@ final class ExecutionEnd {
                 body.keepForm(dispatches.container());
             }
             if (!gave(record(byPolicy, deferred), buffer, response.target())) {
-                buffer.deliver();
+                send(buffer::deliver);
             }
         } catch (Throwable e) {
             // Perhaps the container recycled the response before its status was read.
@@ -351,15 +351,27 @@ final class ExecutionEnd {
             return false;
         }
         own.discard();
-        try {
-            if (replay != null) {
-                ReplayWriter.give(replay, target);
-            } else if (instead.get() instanceof Decision.Refuse refuse) {
-                filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
+        send(() -> {
+            try {
+                if (replay != null) {
+                    ReplayWriter.give(replay, target);
+                } else if (instead.get() instanceof Decision.Refuse refuse) {
+                    filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
+                }
+            } catch (IOException e) {
+                LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
             }
-        } catch (IOException e) {
-            LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
-        }
+        });
         return true;
+    }
+
+    /** Sends a response. The filters in front may commit transactions then, such as that of a session, which the execution has no part in. */
+    private void send(Runnable delivery) {
+        Runnable enterAgain = execution.leave();
+        try {
+            delivery.run();
+        } finally {
+            enterAgain.run();
+        }
     }
 }
