@@ -4,11 +4,10 @@ import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
-import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /** The transaction in which a bean method is called, if there is one. */
 interface SurroundingTransaction {
-    /** Whether this thread is in a transaction. */
+    /** Whether this thread is in a transaction that is not committed yet. */
     boolean isActive();
 
     /**
@@ -68,9 +67,7 @@ interface SurroundingTransaction {
 
         @Override
         public boolean isActive() {
-            return effects.silent().current() != null
-                    || (TransactionSynchronizationManager.isActualTransactionActive()
-                            && TransactionSynchronizationManager.isSynchronizationActive());
+            return effects.silent().current() != null || SynchronizedTransaction.isActive();
         }
 
         @Override

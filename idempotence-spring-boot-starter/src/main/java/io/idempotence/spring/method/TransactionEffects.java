@@ -130,8 +130,13 @@ final class TransactionEffects {
                 return;
             }
             silent.begin(transaction);
-            if (marks.isOn() && counts(transaction) && TransactionSynchronizationManager.isSynchronizationActive()) {
-                register(new Marking(transaction, marks.connection()));
+            if (TransactionSynchronizationManager.isSynchronizationActive()) {
+                if (!transaction.isNested() && !SilentTransactions.isSilent(transaction)) {
+                    SynchronizedTransaction.begin();
+                }
+                if (marks.isOn() && counts(transaction)) {
+                    register(new Marking(transaction, marks.connection()));
+                }
             }
         }
 

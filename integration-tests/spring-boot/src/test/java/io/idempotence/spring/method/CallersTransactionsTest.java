@@ -25,9 +25,12 @@ import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.core.Ordered;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.annotation.Transactional;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** Bean methods that are called within a transaction of their caller. */
@@ -160,6 +163,47 @@ class CallersTransactionsTest {
         Callers callers = application.getBean(Callers.class);
         assertThatThrownBy(() -> callers.read(id)).isInstanceOf(IOException.class);
         assertThatThrownBy(() -> callers.read(id)).isInstanceOf(IOException.class);
+    }
+
+    private static void afterCommit(boolean readOnly, Runnable work) {
+        TransactionTemplate transaction =
+                new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
+        transaction.setReadOnly(readOnly);
+        transaction.executeWithoutResult(
+                status -> TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                    @Override
+                    public int getOrder() {
+                        return Ordered.HIGHEST_PRECEDENCE;
+                    }
+
+                    @Override
+                    public void afterCommit() {
+                        work.run();
+                    }
+                }));
+    }
+
+    /** It counted as a part of the transaction, and its outcome was unknown. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aFailureAfterTheCommitOfATransactionReleasesTheId(boolean readOnly) {
+        Once once = application.getBean(Once.class);
+        afterCommit(readOnly, () -> assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class));
+        assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class);
+    }
+
+    @Test
+    @DisplayName("P6: a failure within a transaction that begins after the commit of another does not release the ID")
+    void aFailureWithinATransactionAfterTheCommitDoesNotReleaseTheId() {
+        Once once = application.getBean(Once.class);
+        TransactionTemplate another = new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
+        another.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
+        afterCommit(false, () -> {
+            another.executeWithoutResult(
+                    status -> assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class));
+            assertThat(once.run(id)).as("behind it").isEqualTo(once.run(id));
+        });
+        assertThatThrownBy(() -> once.fail(id)).isInstanceOf(ExecutionRefusedException.class);
     }
 
     /** It waited for its own transaction until its time was over, and the whole batch failed whenever it was tried again. */

@@ -1,0 +1,39 @@
+package io.idempotence.spring.method;
+
+import org.springframework.core.Ordered;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+
+/**
+ * The transaction of a thread, if its manager calls synchronizations. After its commit it stays bound to the thread until all of them have
+ * run. What they execute then is not part of it.
+ */
+final class SynchronizedTransaction implements TransactionSynchronization {
+    private boolean isCommitted;
+
+    private SynchronizedTransaction() {}
+
+    /** Watches the transaction of this thread, which has just begun. */
+    static void begin() {
+        TransactionSynchronizationManager.registerSynchronization(new SynchronizedTransaction());
+    }
+
+    /** Whether this thread is in such a transaction, and it is not committed yet. */
+    static boolean isActive() {
+        return TransactionSynchronizationManager.isActualTransactionActive()
+                && TransactionSynchronizationManager.isSynchronizationActive()
+                && TransactionSynchronizationManager.getSynchronizations().stream()
+                        .noneMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
+    }
+
+    /** First of all, so that the others run after it. */
+    @Override
+    public int getOrder() {
+        return Ordered.HIGHEST_PRECEDENCE;
+    }
+
+    @Override
+    public void afterCommit() {
+        isCommitted = true;
+    }
+}
