@@ -47,12 +47,15 @@ final class SilentTransactions {
         }
     }
 
-    /** The innermost transaction of this thread, if it is a silent one; otherwise null. */
+    /**
+     * The innermost transaction of this thread that may take effect, if it is a silent one; otherwise null. A read-only transaction does not
+     * count, nor does a scope that only has synchronizations.
+     */
     @Nullable
     Begun current() {
-        return TransactionSynchronizationManager.isSynchronizationActive()
-                ? null
-                : begun.get().peek();
+        boolean isWithinAnother =
+                SynchronizedTransaction.isActive() && !TransactionSynchronizationManager.isCurrentTransactionReadOnly();
+        return isWithinAnother ? null : begun.get().peek();
     }
 
     /** @param status as of {@link TransactionSynchronization#afterCompletion} */

@@ -51,7 +51,11 @@ final class TransactionEffects {
 
     /** Whether a commit of the transaction of this thread counts as an effect. */
     boolean countsCurrent() {
-        return declaresEffects.get() && !TransactionSynchronizationManager.isCurrentTransactionReadOnly();
+        SilentTransactions.Begun innermost = silent.current();
+        boolean counts = innermost != null
+                ? counts(innermost.transaction())
+                : !TransactionSynchronizationManager.isCurrentTransactionReadOnly();
+        return declaresEffects.get() && counts;
     }
 
     private static boolean isInExecution() {

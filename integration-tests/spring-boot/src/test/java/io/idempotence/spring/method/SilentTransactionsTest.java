@@ -5,17 +5,24 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
+import java.io.IOException;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.support.AbstractPlatformTransactionManager;
 import org.springframework.transaction.support.DefaultTransactionStatus;
@@ -30,7 +37,35 @@ class SilentTransactionsTest {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     @Import({Messages.class, Once.class})
-    static class Application {}
+    static class Application {
+        @Bean
+        DataSourceTransactionManager database(DataSource dataSource) {
+            return new DataSourceTransactionManager(dataSource);
+        }
+    }
+
+    /** A scope of a database that has no part in what takes effect, within a transaction of the broker. */
+    enum Scope {
+        SUPPORTS(TransactionDefinition.PROPAGATION_SUPPORTS, false),
+        NOT_SUPPORTED(TransactionDefinition.PROPAGATION_NOT_SUPPORTED, false),
+        READ_ONLY(TransactionDefinition.PROPAGATION_REQUIRED, true);
+
+        private final int propagation;
+        private final boolean readOnly;
+
+        Scope(int propagation, boolean readOnly) {
+            this.propagation = propagation;
+            this.readOnly = readOnly;
+        }
+
+        TransactionTemplate in(ConfigurableApplicationContext application) {
+            TransactionTemplate scope =
+                    new TransactionTemplate(application.getBean(DataSourceTransactionManager.class));
+            scope.setPropagationBehavior(propagation);
+            scope.setReadOnly(readOnly);
+            return scope;
+        }
+    }
 
     /** The transactions of a broker. */
     static class Messages extends AbstractPlatformTransactionManager {
@@ -83,6 +118,11 @@ class SilentTransactionsTest {
         }
 
         @Idempotent(id = "#id")
+        public void fail(String id) throws IOException {
+            throw new IOException("run " + runs.incrementAndGet());
+        }
+
+        @Idempotent(id = "#id")
         public void send(String id) {
             transactions.executeWithoutResult(status -> runs.incrementAndGet());
         }
@@ -108,6 +148,52 @@ class SilentTransactionsTest {
             assertThat(callers.<Integer>execute(status -> once.run(id))).isEqualTo(2);
             assertThat(once.run(id)).isEqualTo(2);
             assertThat(once.runs()).isEqualTo(2);
+        }
+    }
+
+    /** Its result was stored at once, so a message that the rollback had taken back was never sent. */
+    @ParameterizedTest
+    @EnumSource(Scope.class)
+    void whatWasRolledBackAroundAScopeOfADatabaseRunsAgain(Scope scope) {
+        try (ConfigurableApplicationContext application = start()) {
+            Once once = application.getBean(Once.class);
+            TransactionTemplate callers = new TransactionTemplate(application.getBean(Messages.class));
+            callers.executeWithoutResult(status -> {
+                scope.in(application).executeWithoutResult(within -> once.run(id));
+                status.setRollbackOnly();
+            });
+            assertThat(callers.<Integer>execute(status -> scope.in(application).execute(within -> once.run(id))))
+                    .isEqualTo(2);
+            assertThat(once.run(id)).isEqualTo(2);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Scope.class)
+    @DisplayName("P6: a failure in a scope of a database, within a transaction that commits, does not release the ID")
+    void aFailureWithinATransactionThatCommitsDoesNotReleaseTheId(Scope scope) {
+        try (ConfigurableApplicationContext application = start()) {
+            Once once = application.getBean(Once.class);
+            new TransactionTemplate(application.getBean(Messages.class))
+                    .executeWithoutResult(status -> scope.in(application)
+                            .executeWithoutResult(within ->
+                                    assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class)));
+            assertThatThrownBy(() -> once.fail(id)).isInstanceOf(ExecutionRefusedException.class);
+        }
+    }
+
+    @Test
+    void aTransactionOfADatabaseDecidesAboutWhatItsOwnRollbackTakesBack() {
+        try (ConfigurableApplicationContext application = start()) {
+            Once once = application.getBean(Once.class);
+            TransactionTemplate database =
+                    new TransactionTemplate(application.getBean(DataSourceTransactionManager.class));
+            new TransactionTemplate(application.getBean(Messages.class))
+                    .executeWithoutResult(status -> database.executeWithoutResult(within -> {
+                        once.run(id);
+                        within.setRollbackOnly();
+                    }));
+            assertThat(once.run(id)).isEqualTo(2);
         }
     }
 
