@@ -1,9 +1,11 @@
 package io.idempotence.client.feign;
 
+import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import feign.Capability;
 import feign.Client;
 import feign.Feign;
 import feign.FeignException;
@@ -17,14 +19,17 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.Proxy;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** HTTP clients that wrap other clients, and HTTP clients of unknown classes. */
 class WrappedClientTest extends FeignTestBase {
@@ -137,6 +142,45 @@ class WrappedClientTest extends FeignTestBase {
         FeignException end = catchThrowableOfType(FeignException.class, () -> orders.create("x"));
         assertThat(end.status()).isEqualTo(422);
         assertThat(end.contentUTF8()).isEqualTo("no tea");
+    }
+
+    /** A capability whose client repeats a request that failed. */
+    public static final class Repeating implements Capability {
+        private final Runnable beforeTheSecond;
+
+        Repeating(Runnable beforeTheSecond) {
+            this.beforeTheSecond = beforeTheSecond;
+        }
+
+        @Override
+        public Client enrich(Client client) {
+            return (request, options) -> {
+                try {
+                    return client.execute(request, options);
+                } catch (IOException lost) {
+                    beforeTheSecond.run();
+                    return client.execute(request, options);
+                }
+            };
+        }
+    }
+
+    /** The call ended as not sent: what became of the first request was forgotten. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void repetitionThatIsWithheldLeavesTheDoubtOfTheFirstRequest(boolean isInterrupted) {
+        server.respond(Reply.hang());
+        Duration deadline = Duration.ofSeconds(isInterrupted ? 20 : 1);
+        Runnable beforeTheSecond =
+                isInterrupted ? Thread.currentThread()::interrupt : () -> LockSupport.parkNanos(deadline.toNanos());
+        Orders orders = target(IdempotentFeign.install(
+                        Feign.builder().client(streaming()).options(readTimeout(300)),
+                        fast().deadline(deadline).build())
+                .addCapability(new Repeating(beforeTheSecond)));
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertThat(Thread.interrupted()).isEqualTo(isInterrupted);
+        assertThat(server.requests()).hasSize(1);
+        assertEnd(UNKNOWN, 1);
     }
 
     private static String textOf(Response response) {

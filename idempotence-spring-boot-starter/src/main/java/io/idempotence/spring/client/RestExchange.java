@@ -108,17 +108,12 @@ final class RestExchange implements ClientHttpRequest {
         Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
         for (int followed = 0; from != null && followed < RedirectRule.MOST; followed++) {
             Address target = target(response, from);
-            // The GET of an earlier redirect is followed by the same.
-            boolean repeats = with == HttpMethod.GET
-                    || RedirectRule.repeatsRequest(response.getStatusCode().value());
+            boolean repeats =
+                    RedirectRule.repeatsRequest(response.getStatusCode().value(), with.name());
             if (target == null || !mayFollow(from, target, repeats)) {
                 return response;
             }
-            if (!repeats) {
-                // The request may have been executed, whatever the GET returns.
-                seen.mayHaveBeenSentBefore();
-                with = HttpMethod.GET;
-            }
+            with = repeats ? with : HttpMethod.GET;
             response.close();
             response = exchange(URI.create(target.toString()), with);
             from = target;
@@ -141,7 +136,12 @@ final class RestExchange implements ClientHttpRequest {
             redirects.notFollowed(target.origin());
             return false;
         }
-        if (!RedirectRule.settles(seen, repeats, call.isInDoubt())
+        boolean settles = RedirectRule.settles(seen, repeats, call.isInDoubt());
+        if (!repeats) {
+            // The request may have been executed, whatever the GET returns.
+            seen.mayHaveBeenSentBefore();
+        }
+        if (!settles
                 || Thread.currentThread().isInterrupted()
                 || !call.deadline().outlasts(0)) {
             seen.redirectNotFollowed();
@@ -159,11 +159,9 @@ final class RestExchange implements ClientHttpRequest {
     private ClientHttpResponse exchange(URI to, HttpMethod with) throws IOException {
         if (call.deadline().isOver()) {
             // An interceptor took too long.
-            seen.started();
             throw seen.notSentInTime();
         }
         if (Thread.currentThread().isInterrupted()) {
-            seen.started();
             throw seen.notSentByInterrupt();
         }
         boolean asGet = with != method;

@@ -68,18 +68,20 @@ public final class Observation {
 
     /** Records that a request was not sent because the deadline of its call was over. Returns the exception that says so. */
     public SocketTimeoutException notSentInTime() {
-        SocketTimeoutException late =
-                new SocketTimeoutException("the deadline of the call was over before its request could be sent");
-        notSent(late);
-        return late;
+        return withheld(
+                new SocketTimeoutException("the deadline of the call was over before its request could be sent"));
     }
 
     /** Records that a request was not sent because the thread that would wait for it is interrupted. Returns the exception that says so. */
     public InterruptedIOException notSentByInterrupt() {
-        InterruptedIOException interrupted =
-                new InterruptedIOException("the thread was interrupted before its request could be sent");
-        notSent(interrupted);
-        return interrupted;
+        return withheld(new InterruptedIOException("the thread was interrupted before its request could be sent"));
+    }
+
+    /** An earlier request of the same exchange may have been sent. */
+    private <E extends IOException> E withheld(E reason) {
+        started();
+        notSent(reason);
+        return reason;
     }
 
     /** Records that code on this side made the response, with the certainty that no byte of the request was sent. */

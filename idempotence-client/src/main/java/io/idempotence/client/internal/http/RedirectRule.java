@@ -12,6 +12,11 @@ public final class RedirectRule {
         return status == 307 || status == 308;
     }
 
+    /** Whether a client that follows a redirect sends the same request. After a 301 or 302 only a POST becomes a GET. */
+    public static boolean repeatsRequest(int status, String method) {
+        return repeatsRequest(status) || method.equals("GET") || (status != 303 && !method.equals("POST"));
+    }
+
     /** Whether HTTP clients follow a status with a GET, or, depending on the method, with the same request. */
     public static boolean mayBecomeGet(int status) {
         return status >= 301 && status <= 303;
