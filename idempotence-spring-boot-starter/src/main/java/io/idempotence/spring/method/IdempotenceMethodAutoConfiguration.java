@@ -5,6 +5,7 @@ import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.util.Arrays;
 import org.springframework.aop.config.AopConfigUtils;
 import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanDefinition;
@@ -27,7 +28,6 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
-import org.springframework.core.task.TaskDecorator;
 import org.springframework.core.type.AnnotationMetadata;
 import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.util.ClassUtils;
@@ -182,8 +182,8 @@ public class IdempotenceMethodAutoConfiguration {
 
         @Bean
         @Lazy(false)
-        static UnusedTaskDecorators idempotenceUnusedTaskDecorators(ObjectProvider<TaskDecorator> decorators) {
-            return new UnusedTaskDecorators(decorators);
+        static UnusedTaskDecorators idempotenceUnusedTaskDecorators(ListableBeanFactory beans) {
+            return new UnusedTaskDecorators(beans);
         }
 
         /** A wrong property fails the start, not the first commit. */

@@ -6,8 +6,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.NoUniqueBeanDefinitionException;
-import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.SpringBootVersion;
 import org.springframework.core.task.TaskDecorator;
@@ -16,19 +16,20 @@ import org.springframework.core.task.TaskDecorator;
 final class UnusedTaskDecorators implements SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(UnusedTaskDecorators.class);
 
-    private final ObjectProvider<TaskDecorator> decorators;
+    private final ListableBeanFactory beans;
 
-    UnusedTaskDecorators(ObjectProvider<TaskDecorator> decorators) {
-        this.decorators = decorators;
+    UnusedTaskDecorators(ListableBeanFactory beans) {
+        this.beans = beans;
     }
 
     @Override
     public void afterSingletonsInstantiated() {
-        if (!SpringBootVersion.getVersion().startsWith("3.")) {
+        if (!SpringBootVersion.getVersion().startsWith("3.")
+                || beans.getBeanNamesForType(TaskDecorator.class, true, false).length < 2) {
             return;
         }
         try {
-            decorators.getIfAvailable();
+            beans.getBeanProvider(TaskDecorator.class).getIfAvailable();
         } catch (NoUniqueBeanDefinitionException e) {
             Collection<String> names = Objects.requireNonNullElse(e.getBeanNamesFound(), Set.of());
             LOG.warn(
