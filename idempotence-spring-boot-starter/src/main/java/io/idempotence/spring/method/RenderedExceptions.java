@@ -7,6 +7,8 @@ import jakarta.servlet.http.HttpServletResponse;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.PriorityOrdered;
+import org.springframework.web.HttpMediaTypeNotAcceptableException;
+import org.springframework.web.context.request.async.AsyncRequestTimeoutException;
 import org.springframework.web.servlet.HandlerExceptionResolver;
 import org.springframework.web.servlet.ModelAndView;
 import org.springframework.web.util.WebUtils;
@@ -24,11 +26,20 @@ final class RenderedExceptions implements HandlerExceptionResolver, PriorityOrde
     @Override
     public @Nullable ModelAndView resolveException(
             HttpServletRequest request, HttpServletResponse response, @Nullable Object handler, Exception exception) {
-        // An included handler renders a part of the response only.
+        // An included handler renders a part of the response only. Of a response that was sent, nothing is rendered any
+        // more.
         if (!WebUtils.isIncludeRequest(request)
+                && !response.isCommitted()
+                && !isOfSpring(exception)
                 && IdempotenceFilter.execution(request).orElse(null) instanceof ClaimedExecution execution) {
             execution.rendered(exception);
         }
         return null;
+    }
+
+    /** Whether Spring MVC made an exception while the handler still runs, or after it has returned. The status decides then. */
+    private static boolean isOfSpring(Exception exception) {
+        return exception instanceof AsyncRequestTimeoutException
+                || exception instanceof HttpMediaTypeNotAcceptableException;
     }
 }

@@ -10,6 +10,9 @@ import io.idempotence.server.IdempotentExecution;
 import io.idempotence.spring.method.IdempotentOperation.Kind;
 import io.idempotence.spring.method.IdempotentOperation.Origin;
 import io.idempotence.spring.method.IdempotentOperation.Setting;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.PrintWriter;
 import java.lang.annotation.ElementType;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
@@ -187,7 +190,7 @@ class IdempotentHandlersTest {
                 keepOn = NoMoneyException.class,
                 releaseOn = {BusyException.class, ClosedException.class})
         @PostMapping("/rendered/{how}")
-        String render(@PathVariable("how") String how) {
+        String render(@PathVariable("how") String how, HttpServletResponse response) throws IOException {
             ran("render " + how);
             switch (how) {
                 case "no-money" -> throw new NoMoneyException();
@@ -204,8 +207,21 @@ class IdempotentHandlersTest {
                     throw new BusyException();
                 }
                 case "unnamed" -> throw new IllegalArgumentException();
+                case "sent" -> {
+                    try (PrintWriter out = response.getWriter()) {
+                        out.print("paid");
+                    }
+                    throw new BusyException();
+                }
                 default -> throw new IllegalStateException();
             }
+        }
+
+        @Idempotent(releaseOn = Exception.class)
+        @PostMapping("/rendered")
+        Map<String, String> renderAsJson() {
+            ran("render as JSON");
+            return Map.of("payment", "made");
         }
     }
 
@@ -302,6 +318,7 @@ class IdempotentHandlersTest {
         "committed, 200, unknown",
         "decided, 200, kept",
         "unnamed, 400, kept",
+        "sent, 200, kept",
         "unnamed-failure, 500, released"
     })
     void exceptionsDecideAlsoIfSpringMvcRendersThem(String how, int status, String end) {
@@ -311,6 +328,16 @@ class IdempotentHandlersTest {
         assertThat(second.isReplayed()).isEqualTo(end.equals("kept"));
         assertThat(second.refusal()).isEqualTo(end.equals("unknown") ? "outcome-unknown" : null);
         assertThat(runs("render " + how)).isEqualTo(end.equals("released") ? 2 : 1);
+    }
+
+    /** The exception is Spring's, and the handler had returned. The ID was released. */
+    @Test
+    void aResponseThatTheCallerDoesNotAcceptIsNoFailureOfTheHandler() {
+        String[] accept = {"Accept", "image/png"};
+        TestServer.Answer first = server.post("/rendered", id, accept);
+        assertThat(first.status()).isEqualTo(406);
+        assertThat(server.post("/rendered", id, accept).isReplayed()).isTrue();
+        assertThat(runs("render as JSON")).isEqualTo(1);
     }
 
     @Test
