@@ -1,6 +1,7 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.Idempotent;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestSettings;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
@@ -233,13 +234,19 @@ final class HandlerOperations {
         return operation == null ? configured : operation.settings(configured);
     }
 
-    /** Whether a request is about to run a handler with {@code @Idempotent} although no filter has seen it. */
+    /**
+     * Whether a request is about to run a handler with {@code @Idempotent} although no filter has seen it, or none has seen that it goes to
+     * this handler, which requires an ID.
+     */
     boolean isUncovered(HttpServletRequest request, Object handler) {
-        if (request.getAttribute(COVERED) != null || !(handler instanceof HandlerMethod method)) {
+        HandlerOperation operation = handler instanceof HandlerMethod method ? known.byHandler.get(key(method)) : null;
+        if (operation == null
+                || !operation.declared().isIdempotent()
+                || !FilterCoverage.isUnsafe(request.getMethod())) {
             return false;
         }
-        HandlerOperation operation = known.byHandler.get(key(method));
-        return operation != null && operation.declared().isIdempotent() && FilterCoverage.isUnsafe(request.getMethod());
+        boolean runsWithoutId = IdempotenceFilter.execution(request).isEmpty();
+        return request.getAttribute(COVERED) == null || (operation.declared().required() && runsWithoutId);
     }
 
     /** The operation of a request. Few handlers have one, so a look-up of the handler is made only where it may be one of them. */

@@ -24,14 +24,18 @@ import org.springframework.boot.web.servlet.ServletContextInitializer;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.annotation.Order;
+import org.springframework.http.ResponseEntity;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.security.web.access.intercept.AuthorizationFilter;
 import org.springframework.test.web.servlet.MockMvc;
 import org.springframework.test.web.servlet.request.MockMvcRequestBuilders;
 import org.springframework.test.web.servlet.setup.MockMvcBuilders;
+import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.bind.annotation.RestControllerAdvice;
+import org.springframework.web.context.WebApplicationContext;
 import org.springframework.web.servlet.config.annotation.PathMatchConfigurer;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 import org.springframework.web.util.pattern.PathPatternParser;
@@ -250,8 +254,17 @@ class OwnFiltersTest {
                 .contains("The registration of the idempotence filter of [Payments.pay] is disabled");
     }
 
+    /** Advice that takes such exceptions for mistakes of callers. */
+    @RestControllerAdvice
+    static class Disguise {
+        @ExceptionHandler
+        ResponseEntity<String> conflict(IllegalStateException e) {
+            return ResponseEntity.status(409).body("conflict");
+        }
+    }
+
     /** Handlers whose paths match more requests than the patterns of the filter. */
-    @Import(Payments.class)
+    @Import({Payments.class, Disguise.class})
     static class AnyCase implements WebMvcConfigurer {
         @Override
         public void configurePathMatch(PathMatchConfigurer paths) {
@@ -266,6 +279,17 @@ class OwnFiltersTest {
                     request.getRequestDispatcher("/payments").forward(request, response));
             forwarding.addUrlPatterns("/v1/payments");
             return forwarding;
+        }
+    }
+
+    /** A filter behind ours, which has seen a path that needs no ID. */
+    @Test
+    void aRequestThatIsForwardedBehindTheFilterDoesNotRunWithoutAnId() {
+        try (TestServer server = TestServer.start(AnyCase.class, "--idempotence.server.filter-order=-98")) {
+            assertThat(server.post("/v1/payments", null).status()).isEqualTo(500);
+            TestServer.Answer first = server.post("/v1/payments", id);
+            assertThat(first.status()).isEqualTo(200);
+            assertThat(server.post("/v1/payments", id).isReplayed()).isTrue();
         }
     }
 
@@ -285,6 +309,19 @@ class OwnFiltersTest {
     }
 
     /** Such as {@code @AutoConfigureMockMvc(addFilters = false)} makes. */
+    @Test
+    void aTestWithoutFiltersRunsHandlersAlsoBesideARealServer() throws Exception {
+        try (TestServer server = TestServer.start(OwnFilter.class)) {
+            assertThat(MockMvcBuilders.webAppContextSetup((WebApplicationContext) server.context())
+                            .build()
+                            .perform(MockMvcRequestBuilders.post("/payments"))
+                            .andReturn()
+                            .getResponse()
+                            .getStatus())
+                    .isEqualTo(200);
+        }
+    }
+
     @Test
     void aTestWithoutFiltersRunsHandlers() {
         MisusedAnnotationsTest.application()
