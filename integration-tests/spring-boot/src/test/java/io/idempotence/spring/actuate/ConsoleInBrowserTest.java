@@ -1,9 +1,11 @@
 package io.idempotence.spring.actuate;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.spring.Chromium;
@@ -253,18 +255,30 @@ class ConsoleInBrowserTest {
     }
 
     @Test
-    void theFramesOfTimeAreCounted() throws Exception {
-        EventHistory history = application.getBean(EventHistory.class);
-        for (int i = 0; i < 5; i++) {
-            history.onEvent(IdempotenceEvent.REPLAYED, new IdempotenceId("any"));
-        }
+    void theEventsOfTheFramesOfTimeAreCounted() throws Exception {
         open("");
         browser.seeHeading("3 records need a decision");
-        assertThat(browser.see("figure.replayed .total").getText()).isNotEqualTo("0");
+        int replayed = total("replayed");
+        int refused = total("refused");
+        IdempotenceId id = new IdempotenceId("counted");
+        idempotence.execute(id, () -> {
+            assertThatThrownBy(() -> idempotence.execute(id, () -> "again"))
+                    .isInstanceOf(ExecutionRefusedException.class);
+            return "once";
+        });
+        assertThat(idempotence.execute(id, () -> "again")).isEqualTo("once");
+        open("");
+        browser.seeHeading("3 records need a decision");
+        assertThat(total("replayed")).isEqualTo(replayed + 1);
+        assertThat(total("refused")).isEqualTo(refused + 1);
         assertThat(browser.see("figure.unknown svg").getDomAttribute("aria-label"))
                 .startsWith("Unknown: ");
         browser.see("nav a:last-child").click();
         browser.see("nav a:last-child[aria-current]");
+    }
+
+    private static int total(String series) {
+        return Integer.parseInt(browser.see("figure." + series + " .total").getText());
     }
 
     @Test
