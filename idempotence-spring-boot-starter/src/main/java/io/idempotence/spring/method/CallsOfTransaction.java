@@ -6,8 +6,10 @@ import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.UnexpectedRollbackException;
 import org.springframework.transaction.support.TransactionSynchronization;
@@ -36,39 +38,43 @@ final class CallsOfTransaction implements TransactionSynchronization {
         this.effects = effects;
     }
 
-    /** The calls of the transaction of this thread; null if there are none. */
-    static @Nullable CallsOfTransaction current(SilentTransactions silent) {
-        SilentTransactions.Begun innermost = silent.current();
-        List<TransactionSynchronization> registered = innermost != null
-                ? innermost.synchronizations()
-                : TransactionSynchronizationManager.getSynchronizations();
-        return registered.stream()
-                .filter(CallsOfTransaction.class::isInstance)
-                .map(CallsOfTransaction.class::cast)
+    /**
+     * The outcome of an equal call that waits for the end of a transaction of this thread; null if there is none. That transaction may be
+     * committed already, or it may be a silent one around the innermost.
+     */
+    static @Nullable MethodOutcome earlier(IdempotentCall call, SilentTransactions silent) {
+        Stream<TransactionSynchronization> innermost = TransactionSynchronizationManager.isSynchronizationActive()
+                ? TransactionSynchronizationManager.getSynchronizations().stream()
+                : Stream.empty();
+        return among(Stream.concat(innermost, silent.synchronizations()))
+                .map(calls -> calls.calls.get(call))
+                .filter(Objects::nonNull)
                 .findFirst()
+                .map(Ran::outcome)
                 .orElse(null);
+    }
+
+    private static Stream<CallsOfTransaction> among(Stream<TransactionSynchronization> registered) {
+        return registered.filter(CallsOfTransaction.class::isInstance).map(CallsOfTransaction.class::cast);
     }
 
     /** The calls of the transaction of this thread. Registers them with the transaction if there were none. */
     static CallsOfTransaction begun(TransactionEffects effects, SilentTransactions silent) {
-        CallsOfTransaction known = current(silent);
+        SilentTransactions.Begun innermost = silent.current();
+        List<TransactionSynchronization> registered = innermost != null
+                ? innermost.synchronizations()
+                : TransactionSynchronizationManager.getSynchronizations();
+        CallsOfTransaction known = among(registered.stream()).findFirst().orElse(null);
         if (known != null) {
             return known;
         }
         CallsOfTransaction first = new CallsOfTransaction(effects);
-        SilentTransactions.Begun innermost = silent.current();
         if (innermost != null) {
             innermost.synchronizations().add(first);
         } else {
             TransactionSynchronizationManager.registerSynchronization(first);
         }
         return first;
-    }
-
-    @Nullable
-    MethodOutcome outcome(IdempotentCall call) {
-        Ran ran = calls.get(call);
-        return ran == null ? null : ran.outcome;
     }
 
     /** Returns a future of the outcome, as of {@link SurroundingTransaction#whenEnded}. */

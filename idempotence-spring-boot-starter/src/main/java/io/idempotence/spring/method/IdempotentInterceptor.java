@@ -44,7 +44,7 @@ final class IdempotentInterceptor implements IdempotentAdvice {
         IdempotentCall call =
                 IdempotentCall.of(operation.name(), operation.id().evaluate(target, invocation.getArguments()));
         MethodResult result = operation.result();
-        MethodOutcome earlier = transactions.isActive() ? transactions.earlier(call) : null;
+        MethodOutcome earlier = transactions.earlier(call);
         if (earlier != null) {
             return result.isFuture() ? earlier.get() : result.fromStored(earlier.get());
         }

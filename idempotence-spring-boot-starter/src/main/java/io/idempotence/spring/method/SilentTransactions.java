@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.TransactionExecution;
 import org.springframework.transaction.support.DefaultTransactionStatus;
@@ -56,6 +57,11 @@ final class SilentTransactions {
         boolean isWithinAnother =
                 SynchronizedTransaction.isActive() && !TransactionSynchronizationManager.isCurrentTransactionReadOnly();
         return isWithinAnother ? null : begun.get().peek();
+    }
+
+    /** What waits for the end of any of the silent transactions of this thread. */
+    Stream<TransactionSynchronization> synchronizations() {
+        return begun.get().stream().flatMap(each -> each.synchronizations.stream());
     }
 
     /** @param status as of {@link TransactionSynchronization#afterCompletion} */

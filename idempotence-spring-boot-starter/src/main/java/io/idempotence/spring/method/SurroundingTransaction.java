@@ -11,8 +11,8 @@ interface SurroundingTransaction {
     boolean isActive();
 
     /**
-     * The outcome of an equal call that this transaction made earlier, or null. Its record waits for the end of the transaction, and so
-     * would a duplicate, which is part of it.
+     * The outcome of an equal call that waits for the end of a transaction of this thread, or null. A duplicate on this thread would wait
+     * for it in vain. That transaction may be committed already.
      */
     @Nullable
     MethodOutcome earlier(IdempotentCall call);
@@ -38,7 +38,7 @@ interface SurroundingTransaction {
 
         @Override
         public @Nullable MethodOutcome earlier(IdempotentCall call) {
-            throw noTransaction();
+            return null;
         }
 
         @Override
@@ -85,8 +85,7 @@ interface SurroundingTransaction {
 
         @Override
         public @Nullable MethodOutcome earlier(IdempotentCall call) {
-            CallsOfTransaction calls = CallsOfTransaction.current(effects.silent());
-            return calls == null ? null : calls.outcome(call);
+            return CallsOfTransaction.earlier(call, effects.silent());
         }
 
         @Override

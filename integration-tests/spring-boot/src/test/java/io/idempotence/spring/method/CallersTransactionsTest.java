@@ -166,21 +166,27 @@ class CallersTransactionsTest {
     }
 
     private static void afterCommit(boolean readOnly, Runnable work) {
+        afterCommit(readOnly, () -> {}, work);
+    }
+
+    private static void afterCommit(boolean readOnly, Runnable before, Runnable work) {
         TransactionTemplate transaction =
                 new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
         transaction.setReadOnly(readOnly);
-        transaction.executeWithoutResult(
-                status -> TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-                    @Override
-                    public int getOrder() {
-                        return Ordered.HIGHEST_PRECEDENCE;
-                    }
+        transaction.executeWithoutResult(status -> {
+            before.run();
+            TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                @Override
+                public int getOrder() {
+                    return Ordered.HIGHEST_PRECEDENCE;
+                }
 
-                    @Override
-                    public void afterCommit() {
-                        work.run();
-                    }
-                }));
+                @Override
+                public void afterCommit() {
+                    work.run();
+                }
+            });
+        });
     }
 
     /** It counted as a part of the transaction, and its outcome was unknown. */
@@ -204,6 +210,16 @@ class CallersTransactionsTest {
             assertThat(once.run(id)).as("behind it").isEqualTo(once.run(id));
         });
         assertThatThrownBy(() -> once.fail(id)).isInstanceOf(ExecutionRefusedException.class);
+    }
+
+    /** It waited for the transaction that had called it, and was refused. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aDuplicateAfterTheCommitGetsTheResultOfTheCallBeforeIt(boolean readOnly) {
+        Once once = application.getBean(Once.class);
+        List<Object> results = new ArrayList<>();
+        afterCommit(readOnly, () -> results.add(once.run(id)), () -> results.add(once.run(id)));
+        assertThat(results).hasSize(2).containsOnly(once.run(id));
     }
 
     /** It waited for its own transaction until its time was over, and the whole batch failed whenever it was tried again. */

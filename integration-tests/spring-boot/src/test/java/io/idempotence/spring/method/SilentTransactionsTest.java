@@ -182,6 +182,22 @@ class SilentTransactionsTest {
         }
     }
 
+    /** It looked only among the calls of the database, waited for the broker's transaction, and was refused. */
+    @ParameterizedTest
+    @EnumSource(Scope.class)
+    void aDuplicateInATransactionOfADatabaseGetsTheResultOfTheCallBeforeIt(Scope scope) {
+        try (ConfigurableApplicationContext application = start()) {
+            Once once = application.getBean(Once.class);
+            TransactionTemplate database =
+                    new TransactionTemplate(application.getBean(DataSourceTransactionManager.class));
+            new TransactionTemplate(application.getBean(Messages.class)).executeWithoutResult(status -> {
+                scope.in(application).executeWithoutResult(within -> once.run(id));
+                assertThat(database.<Integer>execute(within -> once.run(id))).isEqualTo(1);
+            });
+            assertThat(once.run(id)).isEqualTo(1);
+        }
+    }
+
     @Test
     void aTransactionOfADatabaseDecidesAboutWhatItsOwnRollbackTakesBack() {
         try (ConfigurableApplicationContext application = start()) {
