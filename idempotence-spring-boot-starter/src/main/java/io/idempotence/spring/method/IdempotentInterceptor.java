@@ -121,7 +121,7 @@ final class IdempotentInterceptor implements IdempotentAdvice {
     }
 
     @SuppressWarnings("unchecked")
-    private static CompletionStage<Object> stage(MethodInvocation invocation) throws Exception {
+    private CompletionStage<Object> stage(MethodInvocation invocation) throws Exception {
         return (CompletionStage<Object>)
                 Objects.requireNonNull(proceed(invocation), "the method returned null instead of a future");
     }
@@ -150,7 +150,7 @@ final class IdempotentInterceptor implements IdempotentAdvice {
         }
     }
 
-    private static MethodOutcome outcome(BeanOperation operation, MethodInvocation invocation) {
+    private MethodOutcome outcome(BeanOperation operation, MethodInvocation invocation) {
         try {
             return new MethodOutcome(operation.result().toStored(proceed(invocation)), null);
         } catch (Throwable e) {
@@ -158,7 +158,8 @@ final class IdempotentInterceptor implements IdempotentAdvice {
         }
     }
 
-    private static @Nullable Object proceed(MethodInvocation invocation) throws Exception {
+    private @Nullable Object proceed(MethodInvocation invocation) throws Exception {
+        transactions.beforeRun();
         try {
             return invocation.proceed();
         } catch (Exception | Error e) {

@@ -17,6 +17,9 @@ interface SurroundingTransaction {
     @Nullable
     MethodOutcome earlier(IdempotentCall call);
 
+    /** Called within an execution, before its method runs. A transaction that is committed already then counts as an effect of it. */
+    void beforeRun();
+
     /**
      * Has an execution marked in the transaction. Returns its outcome, or a failure if it cannot be marked: the transaction must then roll
      * back.
@@ -40,6 +43,9 @@ interface SurroundingTransaction {
         public @Nullable MethodOutcome earlier(IdempotentCall call) {
             return null;
         }
+
+        @Override
+        public void beforeRun() {}
 
         @Override
         public MethodOutcome marked(IdempotentExecution execution, MethodOutcome outcome) {
@@ -68,6 +74,11 @@ interface SurroundingTransaction {
         @Override
         public boolean isActive() {
             return effects.silent().current() != null || SynchronizedTransaction.isActive();
+        }
+
+        @Override
+        public void beforeRun() {
+            effects.countIfCommitted();
         }
 
         @Override

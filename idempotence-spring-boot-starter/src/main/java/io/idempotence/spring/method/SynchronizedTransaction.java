@@ -6,7 +6,8 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 
 /**
  * The transaction of a thread, if its manager calls synchronizations. After its commit it stays bound to the thread until all of them have
- * run. What they execute then is not part of it.
+ * run. What they execute then is not part of it. Yet a method that they call may join it, and what that writes is committed with the
+ * connection, even if the method fails.
  */
 final class SynchronizedTransaction implements TransactionSynchronization {
     private boolean isCommitted;
@@ -22,8 +23,14 @@ final class SynchronizedTransaction implements TransactionSynchronization {
     static boolean isActive() {
         return TransactionSynchronizationManager.isActualTransactionActive()
                 && TransactionSynchronizationManager.isSynchronizationActive()
+                && !isCommitted();
+    }
+
+    /** Whether this thread is in such a transaction, and it is committed. */
+    static boolean isCommitted() {
+        return TransactionSynchronizationManager.isSynchronizationActive()
                 && TransactionSynchronizationManager.getSynchronizations().stream()
-                        .noneMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
+                        .anyMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
     }
 
     /** First of all, so that the others run after it. */

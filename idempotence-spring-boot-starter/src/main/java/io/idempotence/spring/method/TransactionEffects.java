@@ -58,6 +58,18 @@ final class TransactionEffects {
         return declaresEffects.get() && counts;
     }
 
+    /**
+     * Counts what the executions of this thread are about to run as an effect if this thread's transaction is committed already. A method
+     * that joins it has no listener that tells, and nothing rolls it back.
+     */
+    void countIfCommitted() {
+        if (SynchronizedTransaction.isCommitted()
+                && !TransactionSynchronizationManager.isCurrentTransactionReadOnly()
+                && declaresEffects.get()) {
+            IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
+        }
+    }
+
     private static boolean isInExecution() {
         return !IdempotentExecution.current().isEmpty();
     }

@@ -12,6 +12,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
@@ -26,6 +27,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.Ordered;
+import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
 import org.springframework.transaction.annotation.Transactional;
@@ -42,7 +44,7 @@ class CallersTransactionsTest {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @Import({Once.class, Callers.class})
+    @Import({Once.class, Payments.class, Callers.class})
     static class Application {
         static ConfigurableApplicationContext start(String... arguments) {
             return new SpringApplicationBuilder(Application.class)
@@ -100,6 +102,26 @@ class CallersTransactionsTest {
         @Idempotent(id = "#id")
         public CompletableFuture<Integer> runInFuture(String id) {
             return CompletableFuture.completedFuture(runs.incrementAndGet());
+        }
+    }
+
+    static class Payments {
+        private final JdbcTemplate database;
+
+        Payments(DataSource dataSource) {
+            database = new JdbcTemplate(dataSource);
+            database.execute("CREATE TABLE payments (id VARCHAR(36))");
+        }
+
+        @Idempotent(id = "#id")
+        @Transactional
+        public void failToPay(String id) {
+            database.update("INSERT INTO payments VALUES (?)", id);
+            throw new IllegalStateException("no reply");
+        }
+
+        public List<String> made(String id) {
+            return database.queryForList("SELECT id FROM payments WHERE id = ?", String.class, id);
         }
     }
 
@@ -189,21 +211,47 @@ class CallersTransactionsTest {
         });
     }
 
-    /** It counted as a part of the transaction, and its outcome was unknown. */
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void aFailureAfterTheCommitOfATransactionReleasesTheId(boolean readOnly) {
+    @Test
+    void aFailureAfterTheCommitOfAReadOnlyTransactionReleasesTheId() {
         Once once = application.getBean(Once.class);
-        afterCommit(readOnly, () -> assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class));
+        afterCommit(true, () -> assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class));
         assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class);
+    }
+
+    /** Its row stayed, because it had joined the transaction that was committed already. Its ID was released, so it paid again. */
+    @Test
+    @DisplayName("P6: a failure in a committed transaction that the method may have joined does not release the ID")
+    void aFailureThatMayHaveJoinedTheCommittedTransactionDoesNotReleaseTheId() {
+        Payments payments = application.getBean(Payments.class);
+        afterCommit(
+                false, () -> assertThatThrownBy(() -> payments.failToPay(id)).hasMessage("no reply"));
+        afterCommit(
+                false,
+                () -> assertThatThrownBy(() -> payments.failToPay(id)).isInstanceOf(ExecutionRefusedException.class));
+        assertThat(payments.made(id)).hasSize(1);
+    }
+
+    private static TransactionTemplate another() {
+        TransactionTemplate another = new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
+        another.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
+        return another;
+    }
+
+    @Test
+    void aRollbackOfATransactionThatBeginsAfterTheCommitReleasesTheId() {
+        Payments payments = application.getBean(Payments.class);
+        Runnable work = () -> assertThatThrownBy(() -> another().executeWithoutResult(status -> payments.failToPay(id)))
+                .hasMessage("no reply");
+        afterCommit(false, work);
+        afterCommit(false, work);
+        assertThat(payments.made(id)).isEmpty();
     }
 
     @Test
     @DisplayName("P6: a failure within a transaction that begins after the commit of another does not release the ID")
     void aFailureWithinATransactionAfterTheCommitDoesNotReleaseTheId() {
         Once once = application.getBean(Once.class);
-        TransactionTemplate another = new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
-        another.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
+        TransactionTemplate another = another();
         afterCommit(false, () -> {
             another.executeWithoutResult(
                     status -> assertThatThrownBy(() -> once.fail(id)).isInstanceOf(IOException.class));
