@@ -17,7 +17,7 @@ interface SurroundingTransaction {
     @Nullable
     MethodOutcome earlier(IdempotentCall call);
 
-    /** Called within an execution, before its method runs. A transaction that is committed already then counts as an effect of it. */
+    /** Called within an execution, before its method runs. A transaction that has ended already then counts as an effect of it. */
     void beforeRun();
 
     /**
@@ -78,7 +78,7 @@ interface SurroundingTransaction {
 
         @Override
         public void beforeRun() {
-            effects.countIfCommitted();
+            effects.countIfEnded();
         }
 
         @Override

@@ -26,11 +26,16 @@ final class SynchronizedTransaction implements TransactionSynchronization {
                 && !isCommitted();
     }
 
-    /** Whether this thread is in such a transaction, and it is committed. */
-    static boolean isCommitted() {
+    /** Whether this thread is in such a transaction, and it is committed or, in {@code afterCompletion}, perhaps rolled back. */
+    static boolean hasEnded() {
         return TransactionSynchronizationManager.isSynchronizationActive()
-                && TransactionSynchronizationManager.getSynchronizations().stream()
-                        .anyMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
+                ? isCommitted()
+                : TransactionSynchronizationManager.isActualTransactionActive();
+    }
+
+    private static boolean isCommitted() {
+        return TransactionSynchronizationManager.getSynchronizations().stream()
+                .anyMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
     }
 
     /** First of all, so that the others run after it. */

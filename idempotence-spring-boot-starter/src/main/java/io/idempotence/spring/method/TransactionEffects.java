@@ -59,11 +59,11 @@ final class TransactionEffects {
     }
 
     /**
-     * Counts what the executions of this thread are about to run as an effect if this thread's transaction is committed already. A method
+     * Counts what the executions of this thread are about to run as an effect if this thread's transaction has ended already. A method
      * that joins it has no listener that tells, and nothing rolls it back.
      */
-    void countIfCommitted() {
-        if (SynchronizedTransaction.isCommitted()
+    void countIfEnded() {
+        if (SynchronizedTransaction.hasEnded()
                 && !TransactionSynchronizationManager.isCurrentTransactionReadOnly()
                 && declaresEffects.get()) {
             IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);

@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
@@ -192,22 +193,36 @@ class CallersTransactionsTest {
     }
 
     private static void afterCommit(boolean readOnly, Runnable before, Runnable work) {
+        inTransaction(readOnly, before, new TransactionSynchronization() {
+            @Override
+            public int getOrder() {
+                return Ordered.HIGHEST_PRECEDENCE;
+            }
+
+            @Override
+            public void afterCommit() {
+                work.run();
+            }
+        });
+    }
+
+    /** As a {@code @TransactionalEventListener} does. */
+    private static void afterCompletion(Runnable work) {
+        inTransaction(false, () -> {}, new TransactionSynchronization() {
+            @Override
+            public void afterCompletion(int status) {
+                work.run();
+            }
+        });
+    }
+
+    private static void inTransaction(boolean readOnly, Runnable before, TransactionSynchronization synchronization) {
         TransactionTemplate transaction =
                 new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
         transaction.setReadOnly(readOnly);
         transaction.executeWithoutResult(status -> {
             before.run();
-            TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
-                @Override
-                public int getOrder() {
-                    return Ordered.HIGHEST_PRECEDENCE;
-                }
-
-                @Override
-                public void afterCommit() {
-                    work.run();
-                }
-            });
+            TransactionSynchronizationManager.registerSynchronization(synchronization);
         });
     }
 
@@ -219,15 +234,25 @@ class CallersTransactionsTest {
     }
 
     /** Its row stayed, because it had joined the transaction that was committed already. Its ID was released, so it paid again. */
-    @Test
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
     @DisplayName("P6: a failure in a committed transaction that the method may have joined does not release the ID")
-    void aFailureThatMayHaveJoinedTheCommittedTransactionDoesNotReleaseTheId() {
+    void aFailureThatMayHaveJoinedTheCommittedTransactionDoesNotReleaseTheId(boolean afterCompletion) {
         Payments payments = application.getBean(Payments.class);
-        afterCommit(
-                false, () -> assertThatThrownBy(() -> payments.failToPay(id)).hasMessage("no reply"));
-        afterCommit(
-                false,
-                () -> assertThatThrownBy(() -> payments.failToPay(id)).isInstanceOf(ExecutionRefusedException.class));
+        // Spring swallows what is thrown in afterCompletion.
+        List<Throwable> failures = new ArrayList<>();
+        Runnable pay = () -> failures.add(catchThrowable(() -> payments.failToPay(id)));
+        for (int i = 0; i < 2; i++) {
+            if (afterCompletion) {
+                afterCompletion(pay);
+            } else {
+                afterCommit(false, pay);
+            }
+        }
+        assertThat(failures)
+                .satisfiesExactly(
+                        first -> assertThat(first).hasMessage("no reply"),
+                        second -> assertThat(second).isInstanceOf(ExecutionRefusedException.class));
         assertThat(payments.made(id)).hasSize(1);
     }
 
