@@ -131,18 +131,21 @@ final class ObservedRequest {
             return false;
         }
         Redirect redirect = Redirect.of(request, response, httpClient).orElse(null);
-        if (redirect == null
-                || (redirect.repeatsRequest() && redirect.request().url().equals(request.url()))) {
+        if (redirect == null) {
             return false;
         }
         if (!redirect.staysAtOrigin()) {
             installation.redirects().notFollowed(redirect.target());
             return false;
         }
-        boolean settles = RedirectRule.settles(
-                seen, redirect.repeatsRequest(), call.logical().isInDoubt());
-        if (!redirect.repeatsRequest()) {
+        boolean unexecuted = RedirectRule.showsNoExecution(
+                response.status(), request.httpMethod().name());
+        boolean settles = RedirectRule.settles(seen, unexecuted, call.logical().isInDoubt());
+        if (!unexecuted) {
             seen.mayHaveBeenSentBefore();
+        }
+        if (redirect.repeatsRequest() && redirect.request().url().equals(request.url())) {
+            return false;
         }
         if (!settles || !wanted || !call.logical().deadline().outlasts(0)) {
             seen.redirectNotFollowed();

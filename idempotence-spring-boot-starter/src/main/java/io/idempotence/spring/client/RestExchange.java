@@ -108,9 +108,10 @@ final class RestExchange implements ClientHttpRequest {
         Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
         for (int followed = 0; from != null && followed < RedirectRule.MOST; followed++) {
             Address target = target(response, from);
-            boolean repeats =
-                    RedirectRule.repeatsRequest(response.getStatusCode().value(), with.name());
-            if (target == null || !mayFollow(from, target, repeats)) {
+            int status = response.getStatusCode().value();
+            boolean repeats = RedirectRule.repeatsRequest(status, with.name());
+            boolean unexecuted = RedirectRule.showsNoExecution(status, with.name());
+            if (target == null || !mayFollow(from, target, repeats, unexecuted)) {
                 return response;
             }
             with = repeats ? with : HttpMethod.GET;
@@ -128,18 +129,18 @@ final class RestExchange implements ClientHttpRequest {
         return location == null ? null : from.resolve(location).orElse(null);
     }
 
-    private boolean mayFollow(Address from, Address target, boolean repeats) {
-        if (repeats && target.toString().equals(from.toString())) {
-            return false;
-        }
+    private boolean mayFollow(Address from, Address target, boolean repeats, boolean unexecuted) {
         if (!from.origin().equals(target.origin())) {
             redirects.notFollowed(target.origin());
             return false;
         }
-        boolean settles = RedirectRule.settles(seen, repeats, call.isInDoubt());
-        if (!repeats) {
-            // The request may have been executed, whatever the GET returns.
+        boolean settles = RedirectRule.settles(seen, unexecuted, call.isInDoubt());
+        if (!unexecuted) {
+            // The request may have been executed, whatever the next one returns.
             seen.mayHaveBeenSentBefore();
+        }
+        if (repeats && target.toString().equals(from.toString())) {
+            return false;
         }
         if (!settles
                 || Thread.currentThread().isInterrupted()

@@ -5,6 +5,7 @@ import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 import static io.idempotence.client.IdempotenceClientEvent.Result.REPLAYED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
@@ -12,6 +13,7 @@ import feign.BaseBuilder;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.it.client.ClientUnderTest.End;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.spring.client.IdempotentRestClient;
@@ -70,6 +72,29 @@ abstract class RestClientContract extends ClientContract {
                 .satisfiesExactly(
                         first -> assertThat(first).isNotEmpty(),
                         next -> assertThat(next.isEmpty()).isEqualTo(second.equals("GET")));
+    }
+
+    /** The operation may have responded with it. What the next address says about the ID is nothing about that. */
+    @ParameterizedTest
+    @CsvSource({"/orders/7/view, 404, ''", "/orders/7/view, 422, key-reused", "/orders/7, 200, ''"})
+    void patchThatWasRedirectedIsUnknownUnlessItSucceeds(String location, int status, String refusal) {
+        if (follows() == Follows.NOT) {
+            return;
+        }
+        provider.stubFor(any(urlEqualTo("/orders/7/view"))
+                .atPriority(5)
+                .willReturn(
+                        refusal.isEmpty()
+                                ? status(status)
+                                : status(status).withHeader("Idempotency-Refusal", refusal)));
+        provider.stubFor(any(urlEqualTo("/orders/7"))
+                .atPriority(5)
+                .willReturn(status(302).withHeader("Location", location)));
+        RestClient.RequestHeadersSpec<?> patch = restClient(fast().build(), TWENTY_SECONDS, TWENTY_SECONDS)
+                .patch()
+                .uri("http://127.0.0.1:" + provider.port() + "/orders/7")
+                .body("x");
+        assertThatThrownBy(() -> patch.retrieve().toBodilessEntity()).isInstanceOf(OutcomeUnknown.class);
     }
 
     /** The request was executed: the redirect says so. It ended as the redirect, and as failed. */

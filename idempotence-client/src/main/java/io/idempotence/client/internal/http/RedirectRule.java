@@ -17,6 +17,14 @@ public final class RedirectRule {
         return repeatsRequest(status) || method.equals("GET") || (status != 303 && !method.equals("POST"));
     }
 
+    /**
+     * Whether a redirect shows that its request was not executed. A 301 or 302 does not, whichever method follows: the response of an
+     * operation may be one.
+     */
+    public static boolean showsNoExecution(int status, String method) {
+        return repeatsRequest(status) || method.equals("GET");
+    }
+
     /** Whether HTTP clients follow a status with a GET, or, depending on the method, with the same request. */
     public static boolean mayBecomeGet(int status) {
         return status >= 301 && status <= 303;
@@ -27,10 +35,10 @@ public final class RedirectRule {
      * shows nothing about an earlier attempt in doubt, unless the redirect was stored.
      *
      * @param redirect has the redirect as its response
-     * @param repeats whether the next request has the method and the body of this one
+     * @param unexecuted whether the redirect {@linkplain #showsNoExecution shows} that its request was not executed
      * @param inDoubt whether an earlier attempt of the call is
      */
-    public static boolean settles(Observation redirect, boolean repeats, boolean inDoubt) {
-        return repeats || redirect.isReplayed() || !(inDoubt || redirect.hasEarlierDoubt());
+    public static boolean settles(Observation redirect, boolean unexecuted, boolean inDoubt) {
+        return unexecuted || redirect.isReplayed() || !(inDoubt || redirect.hasEarlierDoubt());
     }
 }
