@@ -1,6 +1,10 @@
 package io.idempotence.spring.method;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
+import org.springframework.transaction.TransactionExecution;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
@@ -10,32 +14,62 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  * connection, even if the method fails.
  */
 final class SynchronizedTransaction implements TransactionSynchronization {
+    /**
+     * Those whose {@code afterCompletion} runs, the innermost first. Spring has no synchronizations then, and a transaction that one of them
+     * begins or joins resets what it knows of this one.
+     */
+    private static final ThreadLocal<Deque<SynchronizedTransaction>> COMPLETING = new ThreadLocal<>();
+
+    private final TransactionExecution transaction;
     private boolean isCommitted;
 
-    private SynchronizedTransaction() {}
+    private SynchronizedTransaction(TransactionExecution transaction) {
+        this.transaction = transaction;
+    }
 
     /** Watches the transaction of this thread, which has just begun. */
-    static void begin() {
-        TransactionSynchronizationManager.registerSynchronization(new SynchronizedTransaction());
+    static void begin(TransactionExecution transaction) {
+        TransactionSynchronizationManager.registerSynchronization(new SynchronizedTransaction(transaction));
+    }
+
+    /** Forgets a transaction whose synchronizations have all run. */
+    static void end(TransactionExecution transaction) {
+        if (COMPLETING.get() != null) {
+            completingWithout(transaction);
+        }
     }
 
     /** Whether this thread is in such a transaction, and it is not committed yet. */
     static boolean isActive() {
         return TransactionSynchronizationManager.isActualTransactionActive()
                 && TransactionSynchronizationManager.isSynchronizationActive()
-                && !isCommitted();
+                && TransactionSynchronizationManager.getSynchronizations().stream()
+                        .noneMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
     }
 
-    /** Whether this thread is in such a transaction, and it is committed or, in {@code afterCompletion}, perhaps rolled back. */
-    static boolean hasEnded() {
-        return TransactionSynchronizationManager.isSynchronizationActive()
-                ? isCommitted()
-                : TransactionSynchronizationManager.isActualTransactionActive();
+    /** Whether this thread is in such a transaction that may write, and it is committed or, in {@code afterCompletion}, rolled back. */
+    static boolean mayStillWrite() {
+        if (TransactionSynchronizationManager.isSynchronizationActive()) {
+            return TransactionSynchronizationManager.getSynchronizations().stream()
+                    .anyMatch(each -> each instanceof SynchronizedTransaction ended
+                            && ended.isCommitted
+                            && !ended.transaction.isReadOnly());
+        }
+        SynchronizedTransaction innermost = completingWithout(null).peek();
+        return innermost != null && !innermost.transaction.isReadOnly();
     }
 
-    private static boolean isCommitted() {
-        return TransactionSynchronizationManager.getSynchronizations().stream()
-                .anyMatch(each -> each instanceof SynchronizedTransaction ended && ended.isCommitted);
+    /** Also drops those of which no listener was told. */
+    private static Deque<SynchronizedTransaction> completingWithout(@Nullable TransactionExecution ended) {
+        Deque<SynchronizedTransaction> completing = COMPLETING.get();
+        if (completing == null) {
+            return new ArrayDeque<>(1);
+        }
+        completing.removeIf(each -> each.transaction == ended || each.transaction.isCompleted());
+        if (completing.isEmpty()) {
+            COMPLETING.remove();
+        }
+        return completing;
     }
 
     /** First of all, so that the others run after it. */
@@ -47,5 +81,12 @@ final class SynchronizedTransaction implements TransactionSynchronization {
     @Override
     public void afterCommit() {
         isCommitted = true;
+    }
+
+    @Override
+    public void afterCompletion(int status) {
+        Deque<SynchronizedTransaction> completing = completingWithout(null);
+        completing.push(this);
+        COMPLETING.set(completing);
     }
 }

@@ -59,14 +59,12 @@ final class TransactionEffects {
     }
 
     /**
-     * Counts what the executions of this thread are about to run as an effect if this thread's transaction has ended already. A method
-     * that joins it has no listener that tells, and nothing rolls it back.
+     * Counts what the innermost execution of this thread is about to run as an effect if this thread's transaction has ended already. A
+     * method that joins it has no listener that tells, and nothing rolls it back.
      */
     void countIfEnded() {
-        if (SynchronizedTransaction.hasEnded()
-                && !TransactionSynchronizationManager.isCurrentTransactionReadOnly()
-                && declaresEffects.get()) {
-            IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
+        if (SynchronizedTransaction.mayStillWrite() && declaresEffects.get()) {
+            IdempotentExecution.current().stream().findFirst().ifPresent(IdempotentExecution::tookEffect);
         }
     }
 
@@ -148,7 +146,7 @@ final class TransactionEffects {
             silent.begin(transaction);
             if (TransactionSynchronizationManager.isSynchronizationActive()) {
                 if (!transaction.isNested() && !SilentTransactions.isSilent(transaction)) {
-                    SynchronizedTransaction.begin();
+                    SynchronizedTransaction.begin(transaction);
                 }
                 if (marks.isOn() && counts(transaction)) {
                     register(new Marking(transaction, marks.connection()));
@@ -183,6 +181,7 @@ final class TransactionEffects {
 
         @Override
         public void afterCommit(TransactionExecution transaction, @Nullable Throwable failure) {
+            SynchronizedTransaction.end(transaction);
             boolean mayBeCommitted = failure == null || !isRolledBack(failure);
             ended(transaction, mayBeCommitted);
             if (failure == null && SilentTransactions.isSilent(transaction)) {
@@ -200,6 +199,7 @@ final class TransactionEffects {
         /** Also called after a commit that failed, with a failure unless the rollback succeeded. */
         @Override
         public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
+            SynchronizedTransaction.end(transaction);
             boolean mayBeCommitted = failure == null ? isOfJpa(transaction) : !isRolledBack(failure);
             ended(transaction, mayBeCommitted);
             silent.end(

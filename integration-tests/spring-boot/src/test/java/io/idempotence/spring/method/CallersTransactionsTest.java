@@ -256,6 +256,25 @@ class CallersTransactionsTest {
         assertThat(payments.made(id)).hasSize(1);
     }
 
+    /** Spring forgets the ended transaction as soon as another one begins or joins it. */
+    @ParameterizedTest
+    @ValueSource(ints = {TransactionDefinition.PROPAGATION_REQUIRED, TransactionDefinition.PROPAGATION_REQUIRES_NEW})
+    void aTransactionBeforeTheFailureHidesNothing(int propagation) {
+        TransactionTemplate reading = new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
+        reading.setReadOnly(true);
+        reading.setPropagationBehavior(propagation);
+        Payments payments = application.getBean(Payments.class);
+        List<Throwable> failures = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            afterCompletion(() -> {
+                reading.executeWithoutResult(status -> {});
+                failures.add(catchThrowable(() -> payments.failToPay(id)));
+            });
+        }
+        assertThat(failures.get(1)).isInstanceOf(ExecutionRefusedException.class);
+        assertThat(payments.made(id)).hasSize(1);
+    }
+
     private static TransactionTemplate another() {
         TransactionTemplate another = new TransactionTemplate(application.getBean(PlatformTransactionManager.class));
         another.setPropagationBehavior(TransactionDefinition.PROPAGATION_REQUIRES_NEW);
