@@ -10,7 +10,7 @@ import java.util.function.Supplier;
 import redis.embedded.RedisServer;
 
 /** Where the two providers remember IDs: each provider connects for itself. Closing stops what was started here. */
-final class DemoStorage implements AutoCloseable {
+public final class DemoStorage implements AutoCloseable {
     private static final String HINT = "; use --redis host:port or --storage memory";
 
     private final String description;
@@ -28,7 +28,7 @@ final class DemoStorage implements AutoCloseable {
      *
      * @throws DemoStorageException if it cannot run here
      */
-    static DemoStorage embeddedRedis() {
+    public static DemoStorage embeddedRedis() {
         RedisServer redis;
         int port;
         try {
@@ -94,7 +94,7 @@ final class DemoStorage implements AutoCloseable {
     }
 
     /** A connection for one provider; the provider closes it. */
-    IdempotenceStorage connect() {
+    public IdempotenceStorage connect() {
         return connect.get();
     }
 
@@ -104,7 +104,7 @@ final class DemoStorage implements AutoCloseable {
     }
 
     /** There is no storage to run with. */
-    static final class DemoStorageException extends RuntimeException {
+    public static final class DemoStorageException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
         private final String reason;

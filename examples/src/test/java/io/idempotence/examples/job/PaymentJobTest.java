@@ -3,12 +3,12 @@ package io.idempotence.examples.job;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.examples.job.HoldingNetwork.Where;
+import io.idempotence.examples.payments.DemoStorage;
 import io.idempotence.examples.payments.api.Payment;
 import io.idempotence.examples.payments.api.PaymentOrder;
 import io.idempotence.examples.payments.provider.Ledger;
 import io.idempotence.examples.payments.provider.PaymentProvider;
 import io.idempotence.server.Idempotence;
-import io.idempotence.server.redis.EmbeddedRedis;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -32,14 +32,14 @@ class PaymentJobTest {
     private Path directory;
 
     private Path book;
-    private EmbeddedRedis redis;
+    private DemoStorage redis;
     private Idempotence idempotence;
     private final Ledger ledger = new Ledger();
     private PaymentProvider provider;
 
     @BeforeEach
     void start() throws IOException {
-        redis = EmbeddedRedis.start();
+        redis = DemoStorage.embeddedRedis();
         idempotence = Idempotence.over(redis.connect());
         provider = PaymentProvider.startProtected("provider", ledger, idempotence);
         book = directory.resolve("book");
