@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The scope of one logical call. It determines the ID of the protected call made inside it.
  *
- * <p>A retry above the client keeps its ID this way (promise P1): a restarted job, a consumed message, {@code @Retry} on business code.
+ * <p>A retry above the client keeps its ID this way (promise P1): a consumed message, {@code @Retry} on business code.
  *
  * <pre>{@code
- * Order order = IdempotenceScope.with(job.id(), () -> orders.create(draft));
+ * Order order = IdempotenceScope.with(message.id(), () -> orders.create(draft));
  * }</pre>
  *
  * <p><b>One call.</b> The first protected call inside takes the ID. The same method of the same client called again is the caller's retry
@@ -57,6 +57,9 @@ public final class IdempotenceScope {
     /**
      * Runs work whose logical call carries {@code id}.
      *
+     * <p>The age of the ID is not checked. Once the server half has forgotten it, the call is executed again, so a restarted job uses {@link
+     * #resume}.
+     *
      * @param id the ID
      * @param work makes the call
      * @param <T> what it returns
@@ -70,7 +73,7 @@ public final class IdempotenceScope {
     }
 
     /**
-     * Runs work whose logical call carries {@code id}.
+     * Runs work whose logical call carries {@code id}. The age of the ID is not checked, as in {@link #with(IdempotenceId, Work)}.
      *
      * @param id the ID
      * @param work makes the call

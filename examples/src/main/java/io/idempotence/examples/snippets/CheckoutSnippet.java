@@ -60,7 +60,9 @@ public final class CheckoutSnippet {
         if (!made.isEmpty()) {
             return paid(order, made.get(0));
         }
-        return "We still do not know. You may wait, or send the same payment again: it is made once.";
+        return open.containsKey(order)
+                ? "We still do not know. You may wait, or send the same payment again: it is made once."
+                : "We found no payment yet. You may submit the same form again: it pays once.";
     }
 
     /** The user wants to be certain: the same call, under the same ID. */

@@ -17,10 +17,10 @@ public final class ProviderSnippet implements ServletContextListener {
     public void contextInitialized(ServletContextEvent event) {
         IdempotenceFilter.install(event.getServletContext(), idempotence, "/payments/*"); // the one line
     }
-    // end::snippet[]
 
     @Override
     public void contextDestroyed(ServletContextEvent event) {
-        idempotence.close();
+        idempotence.close(); // after the last handler
     }
+    // end::snippet[]
 }

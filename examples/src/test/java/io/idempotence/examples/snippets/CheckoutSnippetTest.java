@@ -16,6 +16,7 @@ import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -38,7 +39,7 @@ class CheckoutSnippetTest {
                     IdempotenceClientConfig.builder().maxAttempts(1).build())
             .target(CheckoutSnippet.Payments.class, "https://payments.example"));
 
-    private record Reply(int status, String body) {}
+    private record Reply(int status, String body, Map<String, Collection<String>> headers) {}
 
     private Response respond(Request request, Request.Options options) throws IOException {
         ids.addAll(request.headers().getOrDefault("Idempotency-Key", List.of()));
@@ -48,14 +49,19 @@ class CheckoutSnippetTest {
         }
         return Response.builder()
                 .status(response.status)
-                .headers(Map.of("Content-Length", List.of("" + response.body.length())))
+                .headers(response.headers)
                 .body(response.body, StandardCharsets.UTF_8)
                 .request(request)
                 .build();
     }
 
     private void responds(int status, String body) {
-        responses.add(new Reply(status, body));
+        responses.add(new Reply(status, body, Map.of("Content-Length", List.of("" + body.length()))));
+    }
+
+    private void refuses(String refusal, int status) {
+        responses.add(
+                new Reply(status, "", Map.of("Content-Length", List.of("0"), "Idempotency-Refusal", List.of(refusal))));
     }
 
     @Test
@@ -80,6 +86,17 @@ class CheckoutSnippetTest {
         assertThat(checkout.sendAgain(ORDER)).isEqualTo("Paid: payment 1");
         assertThat(new HashSet<>(ids)).containsExactly("\"form-7\"");
         assertThat(ids).hasSize(4);
+    }
+
+    @Test
+    void refusedClickIsAskedForAgainWithItsForm() {
+        refuses("key-invalid", 400);
+        responds(200, "[]");
+        assertThat(checkout.pay(ORDER, FORM)).contains("submit the same form again");
+        responds(200, "[]");
+        assertThat(checkout.sendAgain(ORDER)).contains("submit the same form again");
+        responds(201, "{\"number\": 1, \"order\": 7}");
+        assertThat(checkout.pay(ORDER, FORM)).isEqualTo("Paid: payment 1");
     }
 
     @Test

@@ -45,7 +45,8 @@ class ReadmeTest {
 
     @Test
     void pageAboutServersShowsTheCompiledCode() throws IOException {
-        assertThat(blocks("docs/server-configuration.md", "java")).containsExactly(snippet("ProviderSnippet"));
+        assertThat(blocks("docs/server-configuration.md", "java"))
+                .containsExactly(snippet("ProviderSnippet"), snippet("FilterSnippet"));
     }
 
     @Test
