@@ -21,9 +21,9 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The tables of docs/filters.md for the Servlet API of this virtual machine. */
+/** The tables of docs/filters-compared.md for the Servlet API of this virtual machine. */
 final class FiltersPage {
-    private static final Path PAGE = Path.of("../docs/filters.md");
+    private static final Path PAGE = Path.of("../docs/filters-compared.md");
     private static final String SERVLET = ServletServer.isServlet61() ? "Servlet 6.1" : "Servlet 6.0";
     private static final String BEGIN = "<!-- measured with " + SERVLET + " -->\n";
     private static final String END = "<!-- end -->\n";
