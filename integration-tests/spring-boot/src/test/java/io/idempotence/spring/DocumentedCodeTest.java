@@ -29,6 +29,7 @@ class DocumentedCodeTest {
     private static final String IMPORTS = Stream.of(
                     "io.idempotence",
                     "io.idempotence.client",
+                    "io.idempotence.client.feign",
                     "io.idempotence.server",
                     "io.idempotence.server.jdbc",
                     "io.idempotence.server.storage",
@@ -84,7 +85,15 @@ class DocumentedCodeTest {
     private Path classes;
 
     @ParameterizedTest
-    @ValueSource(strings = {"spring.md", "spring.zh-CN.md", "messages.md", "storage-jdbc.md"})
+    @ValueSource(
+            strings = {
+                "spring.md",
+                "spring.zh-CN.md",
+                "spring-client.md",
+                "spring-client.zh-CN.md",
+                "messages.md",
+                "storage-jdbc.md"
+            })
     void compiles(String page) throws IOException {
         List<JavaFileObject> sources = new ArrayList<>();
         Matcher blocks = BLOCK.matcher(Files.readString(Path.of("../../docs", page)));

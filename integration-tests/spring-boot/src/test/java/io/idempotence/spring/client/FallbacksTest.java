@@ -1,6 +1,7 @@
 package io.idempotence.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
@@ -10,6 +11,7 @@ import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.IdempotentFeign;
 import java.util.List;
 import java.util.UUID;
@@ -74,6 +76,21 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
+    @FeignClient(name = "passing-on", url = "${proxy}", fallbackFactory = FallbackPassingOn.class)
+    interface PassingOn extends WithFallback {}
+
+    static class FallbackPassingOn implements FallbackFactory<PassingOn> {
+        @Override
+        public PassingOn create(Throwable cause) {
+            return order -> {
+                if (cause instanceof FeignOutcomeUnknownException unknown) {
+                    throw unknown;
+                }
+                return "not executed";
+            };
+        }
+    }
+
     static class FallbackByClass implements ByClass {
         @Override
         public String create(String order) {
@@ -85,8 +102,8 @@ class FallbacksTest extends OrdersConsumer {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(clients = {ByFactory.class, ByClass.class})
-    @Import({FallbackByFactory.class, FallbackByClass.class})
+    @EnableFeignClients(clients = {ByFactory.class, ByClass.class, PassingOn.class})
+    @Import({FallbackByFactory.class, FallbackByClass.class, FallbackPassingOn.class})
     static class Application {}
 
     @BeforeAll
@@ -112,6 +129,23 @@ class FallbacksTest extends OrdersConsumer {
     void fallbackIsToldThatTheOutcomeIsUnknownAfterTheLastAttempt(Class<? extends WithFallback> client) {
         proxy.loseResponses(9);
         assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
+    }
+
+    /** As a handler with an ID needs it: it ends with the exception, and its retry asks again. */
+    @Test
+    void fallbackPassesTheUnknownOutcomeOnWhateverEndedTheCall() {
+        PassingOn client = application.getBean(PassingOn.class);
+        proxy.loseResponses(9);
+        assertThatThrownBy(() -> client.create("tea")).isInstanceOf(FeignOutcomeUnknownException.class);
+        proxy.loseResponses(0);
+
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            assertThatThrownBy(() -> client.create("tea")).isInstanceOf(FeignOutcomeUnknownException.class);
+        } finally {
+            held.countDown();
+        }
     }
 
     /** A plain TimeoutException looked like a call that had not been executed. */
