@@ -11,18 +11,9 @@ import org.springframework.web.bind.annotation.RestController;
 @SpringBootApplication @RestController
 class Payments {
     private final AtomicInteger made = new AtomicInteger();
-    @PostMapping("/payments")
-    @Idempotent
+    @PostMapping("/payments") @Idempotent
     String pay(@RequestBody String order) {
         return "payment " + made.incrementAndGet() + " for " + order;
     }
-}
-
-/** What an IDE or start.spring.io adds. */
-final class PaymentsMain {
-    private PaymentsMain() {}
-
-    public static void main(String[] args) {
-        SpringApplication.run(Payments.class, args);
-    }
+    public static void main(String[] args) { SpringApplication.run(Payments.class, args); }
 }

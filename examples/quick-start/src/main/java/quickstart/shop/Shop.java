@@ -1,6 +1,5 @@
 package quickstart.shop;
 
-import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
@@ -12,29 +11,15 @@ import org.springframework.web.bind.annotation.RestController;
 
 @FeignClient(name = "payments", url = "${payments.url}")
 interface PaymentClient {
-    @PostMapping("/payments")
-    String pay(@RequestBody String order);
+    @PostMapping("/payments") String pay(@RequestBody String order);
 }
 
 @SpringBootApplication @EnableFeignClients @RestController
 class Shop {
     @Autowired PaymentClient payments;
-
     @PostMapping("/orders")
     String order(@RequestBody String order) {
-        try {
-            return payments.pay(order); // retried when needed, always under one ID
-        } catch (FeignOutcomeUnknownException e) { // perhaps paid: ask again later under the same ID
-            return "pending: " + e.id();
-        }
+        return payments.pay(order); // retried when needed, always under one ID
     }
-}
-
-/** What an IDE or start.spring.io adds. */
-final class ShopMain {
-    private ShopMain() {}
-
-    public static void main(String[] args) {
-        SpringApplication.run(Shop.class, args);
-    }
+    public static void main(String[] args) { SpringApplication.run(Shop.class, args); }
 }
