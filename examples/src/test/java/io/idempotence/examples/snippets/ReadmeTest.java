@@ -42,6 +42,8 @@ class ReadmeTest {
     private static final Pattern SETTING = Pattern.compile("^\\| `([a-z.-]+)` \\| ([^|]+) \\|.*$", Pattern.MULTILINE);
 
     private static final Pattern LINK = Pattern.compile("]\\((?!https?:)([^)#\\s]*)(?:#([^)\\s]+))?\\)");
+    private static final Pattern CELL_BORDER = Pattern.compile("(?<!\\\\)\\|");
+    private static final Pattern WORD = Pattern.compile("\\p{IsHan}{1,2}|[^\\s\\p{IsHan}]+");
     private static final Pattern HEADING = Pattern.compile("^#{1,6} (.+)$", Pattern.MULTILINE);
     private static final Pattern PROPERTY = Pattern.compile("(?<![\\w.])idempotence\\.[a-z]+(?:[.-][a-z]+)*");
 
@@ -181,6 +183,18 @@ class ReadmeTest {
     void noLineIsLongerThan160Bytes(Path page) throws IOException {
         assertThat(text(page).lines())
                 .allSatisfy(line -> assertThat(line.getBytes(UTF_8)).hasSizeLessThanOrEqualTo(160));
+    }
+
+    /** Two Chinese characters count as a word. */
+    @ParameterizedTest
+    @MethodSource("pages")
+    void noTableCellIsLongerThan25Words(Path page) throws IOException {
+        assertThat(text(page)
+                        .replaceAll("(?s)```.*?```", "")
+                        .lines()
+                        .filter(line -> line.startsWith("|"))
+                        .flatMap(CELL_BORDER::splitAsStream))
+                .allSatisfy(cell -> assertThat(WORD.matcher(cell).results()).hasSizeLessThanOrEqualTo(25));
     }
 
     @ParameterizedTest
