@@ -3,7 +3,6 @@ package io.idempotence.server.servlet;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.InvalidIdempotencyKeyException;
-import io.idempotence.http.Refusal;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Engine;
@@ -12,7 +11,6 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
-import io.idempotence.server.storage.CorruptRecordException;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.FilterConfig;
@@ -24,7 +22,6 @@ import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.Collections;
 import java.util.Enumeration;
 import java.util.Optional;
@@ -71,7 +68,6 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 public final class IdempotenceFilter implements Filter {
-    private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
     private static final Pattern ATTEMPT_NUMBER = Pattern.compile("[1-9][0-9]{0,8}");
     /** The request attribute with the filter that let the request through, so that no other protects it. */
     private static final String LET_THROUGH_BY = IdempotenceFilter.class.getName();
@@ -79,6 +75,7 @@ public final class IdempotenceFilter implements Filter {
     private final Engine engine;
     private final FilterConfiguration config;
     private final ProblemWriter problems;
+    private final OwnResponseWriter own;
     private final DuplicateWait waiting = new DuplicateWait();
     private final MemoryBudget memory;
     private final BypassWarning bypass = new BypassWarning();
@@ -95,6 +92,7 @@ public final class IdempotenceFilter implements Filter {
         this.config = config;
         this.problems = new ProblemWriter(config.problemBase());
         this.memory = new MemoryBudget(config.maxMemory());
+        this.own = new OwnResponseWriter(engine, config, problems, memory);
         this.loading = new MemoryBudget(config.maxMemory() / 2);
     }
 
@@ -172,7 +170,7 @@ public final class IdempotenceFilter implements Filter {
      * check them at start.
      *
      * @param method an HTTP method, for example {@code POST}
-     * @param path relative to the context; a segment in braces stands for one with any value
+     * @param path relative to the context; a segment in braces is one with any value
      * @return the settings, or empty if {@link IdempotenceFilterBuilder#settings} chooses them request by request
      */
     public Optional<RequestSettings> settingsOf(String method, String path) {
@@ -215,7 +213,7 @@ public final class IdempotenceFilter implements Filter {
         }
         DuplicateWait.Decided decided = waiting.takeDecided(request);
         if (decided != null) {
-            give(decided.id(), decided.decision(), response);
+            own.give(decided.id(), decided.decision(), response);
         } else if (!isFirstSight(request)) {
             chain.doFilter(request, response);
         } else {
@@ -223,7 +221,7 @@ public final class IdempotenceFilter implements Filter {
             if (settings == null) {
                 letThrough(request, response, chain);
             } else {
-                protect(settings, request, response, chain);
+                readHeader(settings, request, response, chain);
             }
         }
     }
@@ -249,42 +247,28 @@ public final class IdempotenceFilter implements Filter {
         chain.doFilter(request, response);
     }
 
-    private void protect(
+    /** Reads the ID from the header. A request without one that needs none is let through. */
+    private void readHeader(
             RequestSettings settings, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
         Optional<IdempotenceId> id;
         try {
             id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
         } catch (InvalidIdempotencyKeyException e) {
-            respond(
-                    request,
-                    response,
-                    () -> problems.refuseEarly(
-                            request,
-                            response,
-                            Refusal.KEY_INVALID,
-                            Duration.ZERO,
-                            "Fix the header: " + e.getMessage() + "."));
+            own.refuseInvalidKey(e, request, response);
             return;
         }
         if (id.isPresent()) {
-            protect(id.get(), settings, request, response, chain);
+            readContent(id.get(), settings, request, response, chain);
         } else if (settings.requiresId()) {
-            respond(
-                    request,
-                    response,
-                    () -> problems.refuseEarly(
-                            request,
-                            response,
-                            Refusal.KEY_MISSING,
-                            Duration.ZERO,
-                            "Send the header Idempotency-Key with a new UUID for each operation, and the same one for each retry."));
+            own.refuseMissingKey(request, response);
         } else {
             letThrough(request, response, chain);
         }
     }
 
-    private void protect(
+    /** Reads the content, which the fingerprint covers. A request that is too large, or for which no memory is left, does not run. */
+    private void readContent(
             IdempotenceId id,
             RequestSettings settings,
             HttpServletRequest request,
@@ -292,13 +276,14 @@ public final class IdempotenceFilter implements Filter {
             FilterChain chain)
             throws IOException, ServletException {
         try {
-            protect(id, settings, RequestContent.of(request, config, memory), request, response, chain);
+            runOrRespond(id, settings, RequestContent.of(request, config, memory), request, response, chain);
         } catch (RequestNotTakenException e) {
-            respond(request, response, () -> refuse(e, request, response));
+            own.refuseNotTaken(e, request, response);
         }
     }
 
-    private void protect(
+    /** Decides about the request, and runs the handler or responds instead. */
+    private void runOrRespond(
             IdempotenceId id,
             RequestSettings settings,
             RequestContent content,
@@ -317,8 +302,7 @@ public final class IdempotenceFilter implements Filter {
         if (decision instanceof Decision.Run run) {
             run(run.execution(), request, content, response, chain);
         } else if (decision != null) {
-            Decision instead = decision;
-            respond(request, response, () -> give(id, instead, response));
+            own.respond(id, decision, request, response);
         }
     }
 
@@ -393,58 +377,5 @@ public final class IdempotenceFilter implements Filter {
 
     private FilterParts parts() {
         return new FilterParts(config, problems, bypass, errorPages, mapping.isInstalled(), mapping.seesRequestEnds());
-    }
-
-    private void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {
-        if (decision instanceof Decision.Replay replay) {
-            replay(id, replay.result(), response);
-        } else if (decision instanceof Decision.Refuse refuse) {
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter());
-        }
-    }
-
-    private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
-        try (MemoryBudget.Share held = memory.share()) {
-            if (held.reserve(2L * result.length)) {
-                ReplayWriter.give(StoredResponse.fromBytes(result), response);
-            } else {
-                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY);
-            }
-        } catch (CorruptRecordException e) {
-            Decision.Refuse refuse = engine.unreadable(id, e);
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter());
-        }
-    }
-
-    private void refuse(RequestNotTakenException why, HttpServletRequest request, HttpServletResponse response)
-            throws IOException {
-        if (why.isTooLarge()) {
-            problems.requestTooLarge(request, response, config.maxRequestBody());
-        } else {
-            problems.refuseEarly(request, response, Refusal.OVERLOADED, OVERLOAD_RETRY, null);
-        }
-    }
-
-    /** A response that does not come from the handler. */
-    @FunctionalInterface
-    private interface OwnResponse {
-        void give() throws IOException;
-    }
-
-    /**
-     * Sends a response that does not come from the handler. If a filter in front has started asynchronous processing, it may never be
-     * completed, and the container takes no other request from this connection until its timeout. So the response is flushed, and over
-     * HTTP/1.1 the connection closes.
-     */
-    private static void respond(HttpServletRequest request, HttpServletResponse response, OwnResponse own)
-            throws IOException {
-        boolean isAsyncInFront = request.isAsyncStarted();
-        if (isAsyncInFront && request.getProtocol().startsWith("HTTP/1.")) {
-            response.setHeader("Connection", "close");
-        }
-        own.give();
-        if (isAsyncInFront) {
-            response.flushBuffer();
-        }
     }
 }
