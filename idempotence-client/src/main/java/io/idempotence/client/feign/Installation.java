@@ -7,6 +7,7 @@ import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
+import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -25,14 +26,15 @@ record Installation(
         ThreadBound<Watch> sending) {
     static Installation of(IdempotenceClientConfig config, BaseBuilder<?, ?> builder) {
         CallThreads threads = new CallThreads();
+        Logger log = LoggerFactory.getLogger(IdempotentFeign.class);
         return new Installation(
                 config,
                 new FeignInternals(builder),
                 new CallLookup(),
                 new OneTimeWarnings(),
-                new RedirectWarning(LoggerFactory.getLogger(IdempotentFeign.class)),
+                new RedirectWarning(log),
                 threads,
-                new Watchdog(threads),
+                new Watchdog(threads, log),
                 new ThreadBound<>());
     }
 }

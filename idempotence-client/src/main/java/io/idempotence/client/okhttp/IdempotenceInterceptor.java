@@ -16,13 +16,14 @@ import okhttp3.Interceptor;
 import okhttp3.Request;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.LoggerFactory;
 
 /** The application interceptor that runs each call with an ID as a logical call. It works together with {@link WireInterceptor}. */
 final class IdempotenceInterceptor implements Interceptor {
     private final OkHttpOperations operations;
     private final CallContexts contexts;
     private final WireInterceptor wire;
-    private final Watchdog watchdog = new Watchdog(new CallThreads());
+    private final Watchdog watchdog = new Watchdog(new CallThreads(), LoggerFactory.getLogger(IdempotentOkHttp.class));
 
     IdempotenceInterceptor(OkHttpOperations operations, CallContexts contexts, WireInterceptor wire) {
         this.operations = operations;

@@ -34,7 +34,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
 
     private final IdempotenceClientConfig config;
     private final boolean all;
-    private final Watchdog watchdog = new Watchdog(new CallThreads());
+    private final Watchdog watchdog = new Watchdog(new CallThreads(), LOG);
     private final WithoutRedirects withoutRedirects = new WithoutRedirects();
     private final ClientOperations operations;
     private final RedirectWarning redirects = new RedirectWarning(LOG);

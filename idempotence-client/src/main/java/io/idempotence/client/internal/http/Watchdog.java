@@ -16,24 +16,29 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A watchdog that ends exchanges whose call is over: its deadline has passed, or its thread was interrupted. The timeouts of HTTP clients
  * do not end an exchange in which the peer reads or writes a byte now and then, or does not read at all.
  */
 public final class Watchdog {
-    private static final Logger LOG = LoggerFactory.getLogger(Watchdog.class);
     private static final int LONGEST_READ = 8192;
     private static final long LOOK_MILLIS = 50;
 
     private final CallThreads threads;
+    private final Logger log;
     private final Set<Watch> watches = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean looking = new AtomicBoolean();
 
-    /** @param threads include background threads, because closing a connection may block, and so may a read */
-    public Watchdog(CallThreads threads) {
+    /**
+     * Creates a watchdog.
+     *
+     * @param threads include background threads, because closing a connection may block, and so may a read
+     * @param log of the client half
+     */
+    public Watchdog(CallThreads threads, Logger log) {
         this.threads = threads;
+        this.log = log;
     }
 
     /**
@@ -147,15 +152,15 @@ public final class Watchdog {
         /** Ends the exchange, because the caller gave up. */
         public void abort() {
             aborted = true;
-            threads.runInBackground(() -> exits.forEach(Watch::run));
+            threads.runInBackground(() -> exits.forEach(this::run));
         }
 
         /** The JDK's connection throws a NullPointerException if the exchange ends by itself at the same moment. */
-        private static void run(Runnable exit) {
+        private void run(Runnable exit) {
             try {
                 exit.run();
             } catch (RuntimeException e) {
-                LOG.debug("An exchange could not be ended", e);
+                log.debug("An exchange could not be ended", e);
             }
         }
 
@@ -228,7 +233,7 @@ public final class Watchdog {
                 try {
                     response.close();
                 } catch (IOException | RuntimeException e) {
-                    LOG.debug("An abandoned response could not be closed", e);
+                    log.debug("An abandoned response could not be closed", e);
                 }
             });
         }

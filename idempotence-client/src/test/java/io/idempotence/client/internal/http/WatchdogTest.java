@@ -13,10 +13,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 class WatchdogTest {
+    private static final Logger LOG = LoggerFactory.getLogger(WatchdogTest.class);
+
     private final CallThreads threads = new CallThreads();
-    private final Watch watch = new Watchdog(threads).watch(Deadline.in(Duration.ZERO), null);
+    private final Watch watch = new Watchdog(threads, LOG).watch(Deadline.in(Duration.ZERO), null);
     private final CountDownLatch closing = new CountDownLatch(1);
     private final CountDownLatch goesOn = new CountDownLatch(1);
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -58,7 +62,7 @@ class WatchdogTest {
 
     @Test
     void everyRequestIsWatchedWhileOthersBeginAndEnd() throws Exception {
-        Watchdog watchdog = new Watchdog(threads);
+        Watchdog watchdog = new Watchdog(threads, LOG);
         CountDownLatch all = new CountDownLatch(20);
         for (int i = 0; i < 20; i++) {
             watchdog.watch(Deadline.in(Duration.ofSeconds(30)), null).ended();
@@ -89,7 +93,7 @@ class WatchdogTest {
     @Test
     void exchangeThatNoThreadCouldCloseIsClosedWhenOneCan() throws Exception {
         CountDownLatch ended = new CountDownLatch(1);
-        Watch late = new Watchdog(without("idempotence-background")).watch(Deadline.in(Duration.ZERO), null);
+        Watch late = new Watchdog(without("idempotence-background"), LOG).watch(Deadline.in(Duration.ZERO), null);
         late.exit(ended::countDown);
         assertThat(refused.await(30, TimeUnit.SECONDS)).isTrue();
         missing.set("");
@@ -99,7 +103,8 @@ class WatchdogTest {
 
     @Test
     void exchangeIsReadAbortedAndClosedWithoutABackgroundThread() throws Exception {
-        Watch alone = new Watchdog(without("idempotence-background")).watch(Deadline.in(Duration.ofMinutes(1)), null);
+        Watch alone =
+                new Watchdog(without("idempotence-background"), LOG).watch(Deadline.in(Duration.ofMinutes(1)), null);
         byte[] read = new byte[4];
         assertThat(alone.read(new ByteArrayInputStream(new byte[] {1, 2}), read, 1, 3))
                 .isEqualTo(2);
@@ -115,7 +120,7 @@ class WatchdogTest {
     @Test
     void requestsThatNothingCanWatchLeaveNothingBehind() throws Exception {
         CallThreads few = without("idempotence-timer");
-        Watchdog watchdog = new Watchdog(few);
+        Watchdog watchdog = new Watchdog(few, LOG);
         for (int i = 0; i < 3; i++) {
             assertThatThrownBy(() -> watchdog.watch(Deadline.in(Duration.ofMinutes(1)), null))
                     .isInstanceOf(OutOfMemoryError.class);
