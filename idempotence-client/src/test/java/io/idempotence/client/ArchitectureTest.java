@@ -31,7 +31,7 @@ class ArchitectureTest {
                     .and(not(resideInAPackage("io.idempotence.client.internal.scope"))));
 
     @ArchTest
-    static final ArchRule scopesAndExchangesDependOnNoCalls = noClasses()
+    static final ArchRule scopesAndHttpDependOnNoCalls = noClasses()
             .that()
             .resideInAnyPackage("io.idempotence.client.internal.scope", "io.idempotence.client.internal.http")
             .should()

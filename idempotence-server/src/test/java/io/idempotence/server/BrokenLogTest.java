@@ -50,7 +50,7 @@ class BrokenLogTest {
     }
 
     @AfterEach
-    void mendLog() {
+    void repairLog() {
         logs.getTurboFilterList().remove(broken);
     }
 

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  */
 record DueOrder(PaymentOrder order, @Nullable Sent sent) {
     /**
-     * A call whose end was not noted.
+     * A call whose outcome is not recorded.
      *
      * @param id its ID
      * @param at shortly before it was first sent

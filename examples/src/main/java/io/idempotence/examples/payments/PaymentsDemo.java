@@ -138,7 +138,7 @@ public final class PaymentsDemo implements Callable<Integer> {
     }
 
     private Result run(Mode mode, DemoStorage opened) throws InterruptedException {
-        // A namespace per run: a Redis that is used again knows none of its IDs.
+        // A namespace per run: a Redis that is used again has none of its IDs.
         String namespace =
                 "demo-" + Long.toHexString(ThreadLocalRandom.current().nextLong());
         // A cold JVM takes longer than the read timeout. That is not what is to be shown.

@@ -121,7 +121,7 @@ final class EndableOkHttp {
         seen.started();
         try {
             Response response = chain.proceed(chain.request());
-            // The headers of an error tell a gateway's from the server half's. Others are not looked at.
+            // The headers of an error show whether a gateway or the server half sent it. Others are not looked at.
             seen.responded(
                     response.code(),
                     response.isSuccessful()

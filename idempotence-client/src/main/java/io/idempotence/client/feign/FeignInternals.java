@@ -92,8 +92,8 @@ final class FeignInternals {
     boolean returnsFuture(Class<?> type, Method method) {
         if (Arrays.stream(method.getParameterTypes()).anyMatch(parameter -> CONTINUATION.equals(parameter.getName()))) {
             throw new IllegalArgumentException(
-                    Feign.configKey(type, method) + " is a suspend function of Kotlin, whose end the client half cannot"
-                            + " see, so its calls would be unprotected; declare that it returns a CompletableFuture, and await that");
+                    Feign.configKey(type, method) + " is a suspend function of Kotlin, and the client half never sees"
+                            + " its outcome, so its calls would be unprotected; declare that it returns a CompletableFuture, and await that");
         }
         if (asyncBuilder == null) {
             return false;

@@ -125,10 +125,10 @@ final class ObservedBody implements Response.Body {
     /** Returns how many bytes a reader must get, or -1 if that is unknown. */
     private static long expectedLength(Request request, Response response, Response.Body body) {
         Integer length = body.length();
-        boolean tellable = length != null
+        boolean isKnown = length != null
                 && request.httpMethod() != Request.HttpMethod.HEAD
                 && HeaderLines.of(response.headers(), "Content-Encoding").isEmpty();
-        return tellable ? length : -1;
+        return isKnown ? length : -1;
     }
 
     /** Reads up to {@code most} bytes ahead, which a later reader still gets. Returns how many there are. */

@@ -106,7 +106,7 @@ class AsyncCallTest extends FeignTestBase {
         });
     }
 
-    /** Both began while nothing was out; the one that ends last was the only one that may have been executed. */
+    /** Both began while nothing was in flight; the one that ends last was the only one that may have been executed. */
     @Test
     void callThatIsSentLaterLeavesAnEarlierOneOfItsScopeInDoubt() {
         Wire wire = new Wire();

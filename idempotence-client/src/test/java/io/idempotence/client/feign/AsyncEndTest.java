@@ -48,7 +48,7 @@ class AsyncEndTest extends FeignTestBase {
     private final AsyncCalls async = new AsyncCalls(this);
 
     @Test
-    void cancellingStopsTheRetriesAndTheRequestThatIsOut() throws Exception {
+    void cancellingStopsTheRetriesAndTheRequestInFlight() throws Exception {
         CountDownLatch out = new CountDownLatch(1);
         CompletableFuture<Response> wire = new CompletableFuture<>();
         AtomicInteger sent = new AtomicInteger();
@@ -99,7 +99,7 @@ class AsyncEndTest extends FeignTestBase {
         }
     }
 
-    /** No request is out, so the call is only in doubt if an earlier one left it so. */
+    /** No request is in flight, so the call is only in doubt if an earlier one left it so. */
     @ParameterizedTest
     @CsvSource({"503, FAILED", "504, UNKNOWN"})
     void cancellingDuringAWaitLeavesTheDoubtOfTheRequestsBefore(int status, IdempotenceClientEvent.Result result)

@@ -46,7 +46,7 @@ class ResumedCallTest extends FeignTestBase {
                     catchThrowableOfType(FeignOutcomeUnknownException.class, () -> orders.create("x"));
             assertThat(second.firstSentAt()).isEqualTo(first.firstSentAt());
         });
-        // Another scope knows nothing of it.
+        // Another scope does not contain it.
         Orders refused = refused(fast().maxAttempts(1).build());
         assertThatThrownBy(() -> IdempotenceScope.with(JOB, () -> refused.create("x")))
                 .isExactlyInstanceOf(RetryableException.class);

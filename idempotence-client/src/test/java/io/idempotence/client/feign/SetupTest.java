@@ -138,7 +138,7 @@ class SetupTest extends FeignTestBase {
 
     /** As the circuit breaker of Spring Cloud does, with a time limit of its own. */
     @Test
-    void handlerThatGivesUpWhileTheRequestIsOutEndsInTheUnknown() {
+    void handlerThatGivesUpWhileTheRequestIsInFlightEndsInTheUnknown() {
         ExecutorService threads = Executors.newCachedThreadPool();
         CountDownLatch received = new CountDownLatch(1);
         server.respond(Reply.hang().before(received::countDown));

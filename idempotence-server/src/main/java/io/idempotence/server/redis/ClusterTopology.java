@@ -57,7 +57,7 @@ final class ClusterTopology extends RedisTopology {
         return node != null ? node : anyNode(slot);
     }
 
-    /** Any node knows which one has a slot, if one has it. */
+    /** Returns any node: it redirects to the one that has the slot, if there is one. */
     private HostAndPort anyNode(int slot) {
         return provider.getNodes().keySet().stream()
                 .findAny()

@@ -241,7 +241,7 @@ final class HeldBody {
     private static final class BodyStream extends ServletInputStream {
         private final ByteArrayInputStream bytes;
         private final Executor afterDispatch;
-        private final AtomicBoolean endIsTold = new AtomicBoolean();
+        private final AtomicBoolean endIsReported = new AtomicBoolean();
         private volatile @Nullable ReadListener listener;
 
         BodyStream(byte[] body, Executor afterDispatch) {
@@ -254,15 +254,15 @@ final class HeldBody {
             return bytes.available() == 0;
         }
 
-        /** Like a container, it tells the listener when another thread has read the rest and asks for more. */
+        /** Like a container, it notifies the listener when another thread has read the rest and asks for more. */
         @Override
         public boolean isReady() {
             ReadListener reading = listener;
             if (reading == null || !isFinished()) {
                 return true;
             }
-            if (endIsTold.compareAndSet(false, true)) {
-                afterDispatch.execute(() -> tell(reading, reading::onAllDataRead));
+            if (endIsReported.compareAndSet(false, true)) {
+                afterDispatch.execute(() -> callListener(reading, reading::onAllDataRead));
             }
             return false;
         }
@@ -270,13 +270,13 @@ final class HeldBody {
         @Override
         public void setReadListener(ReadListener listener) {
             this.listener = listener;
-            afterDispatch.execute(() -> tell(listener, () -> {
+            afterDispatch.execute(() -> callListener(listener, () -> {
                 int before = -1;
                 while (!isFinished() && bytes.available() != before) {
                     before = bytes.available();
                     listener.onDataAvailable();
                 }
-                if (isFinished() && endIsTold.compareAndSet(false, true)) {
+                if (isFinished() && endIsReported.compareAndSet(false, true)) {
                     listener.onAllDataRead();
                 }
             }));
@@ -284,13 +284,13 @@ final class HeldBody {
 
         /** A call of a listener. */
         @FunctionalInterface
-        private interface Telling {
+        private interface ListenerCall {
             void run() throws IOException;
         }
 
-        private static void tell(ReadListener listener, Telling telling) {
+        private static void callListener(ReadListener listener, ListenerCall call) {
             try {
-                telling.run();
+                call.run();
             } catch (IOException | RuntimeException e) {
                 listener.onError(e);
             }

@@ -159,7 +159,7 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
         return text.flushed() ? TEXT | FLUSHED : TEXT;
     }
 
-    /** @param name empty if a code stands for it */
+    /** @param name empty if it has a code */
     private record EncodedHeader(int code, byte[] name, byte[] value) {
         private static final byte[] CODED = {};
 

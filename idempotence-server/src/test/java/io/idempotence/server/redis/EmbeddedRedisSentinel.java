@@ -24,7 +24,7 @@ public final class EmbeddedRedisSentinel implements AutoCloseable {
         this.replica = replica;
     }
 
-    /** Starts them, and waits until every Sentinel knows all the others. */
+    /** Starts them, and waits until every Sentinel reports all the others. */
     public static EmbeddedRedisSentinel start() {
         EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
         EmbeddedRedis replica = EmbeddedRedis.start(

@@ -65,7 +65,7 @@ class RedisClusterFailoverTest {
     void recordsAreListedAlthoughAReplicaHasDied() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica()) {
             EmbeddedRedis replica = cluster.replicas().get(0);
-            await().until(() -> cluster.nodes().stream().allMatch(node -> knows(node, replica)));
+            await().until(() -> cluster.nodes().stream().allMatch(node -> reports(node, replica)));
             try (RedisIdempotenceStorage storage = as(cluster, "scan", "info").build()) {
                 Claims.claim(storage, keyOfTheFirst());
                 assertThat(storage.list("payments")).hasSize(1);
@@ -81,8 +81,8 @@ class RedisClusterFailoverTest {
         }
     }
 
-    /** Whether a node tells clients of a replica. */
-    private static boolean knows(EmbeddedRedis node, EmbeddedRedis replica) {
+    /** Whether a node reports a replica to clients. */
+    private static boolean reports(EmbeddedRedis node, EmbeddedRedis replica) {
         try (Jedis jedis = node.jedis()) {
             return jedis.clusterSlots().stream()
                     .flatMap(slots -> ((List<?>) slots).stream().skip(2))

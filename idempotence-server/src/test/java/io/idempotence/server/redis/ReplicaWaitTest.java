@@ -135,7 +135,7 @@ class ReplicaWaitTest {
                     .as("a second claim could be freed by a release that comes late")
                     .isEqualTo(1);
 
-            // Of one that somebody else has, the second try tells: the replica has caught up by then.
+            // Of one that somebody else has, the second try decides: the replica has caught up by then.
             assertThat(other.saveIfAbsent(before)).isTrue();
             wire.before((call, key) -> {
                 if (call == FaultyStorage.Call.CLAIM && wire.count(call) == 3) {

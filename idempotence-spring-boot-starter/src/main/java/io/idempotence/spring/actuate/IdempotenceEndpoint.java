@@ -70,7 +70,7 @@ final class IdempotenceEndpoint {
             @org.springframework.lang.Nullable @Nullable Duration olderThan,
             @org.springframework.lang.Nullable @Nullable Integer limit,
             @org.springframework.lang.Nullable @Nullable String after) {
-        return answered(() -> {
+        return respond(() -> {
             if (id != null) {
                 return found(id, new RecordsView.Owner(principal, scope, operation));
             }
@@ -128,7 +128,7 @@ final class IdempotenceEndpoint {
     @ReadOperation
     @Nullable
     Map<String, Object> show(@Selector String what) {
-        Map<String, Object> shown = answered(() -> switch (what) {
+        Map<String, Object> shown = respond(() -> switch (what) {
             case "stats" -> stats();
             case "operations" -> Map.of("operations", operations.get());
             default -> records().find(what).map(IdempotenceRecord::fields).orElse(Map.of());
@@ -160,7 +160,7 @@ final class IdempotenceEndpoint {
             String as,
             @org.springframework.lang.Nullable @Nullable Long fence,
             @org.springframework.lang.Nullable @Nullable Duration retention) {
-        return answered(() -> {
+        return respond(() -> {
             Resolution resolution = switch (as) {
                 case "applied" -> Resolution.APPLIED;
                 case "not-applied" -> Resolution.NOT_APPLIED;
@@ -186,7 +186,7 @@ final class IdempotenceEndpoint {
      */
     @DeleteOperation
     Map<String, Object> delete(@Selector String key, @org.springframework.lang.Nullable @Nullable Boolean force) {
-        return answered(() -> {
+        return respond(() -> {
             String refused = Boolean.TRUE.equals(force) ? null : whyNotToDelete(key);
             if (refused != null) {
                 return Map.of("deleted", false, "message", refused);
@@ -217,7 +217,7 @@ final class IdempotenceEndpoint {
     }
 
     /** Bad input is a 400, and a storage that does not respond a 503. A damaged record is described. */
-    private static Map<String, Object> answered(Supplier<Map<String, Object>> work) {
+    private static Map<String, Object> respond(Supplier<Map<String, Object>> work) {
         try {
             return work.get();
         } catch (IllegalArgumentException e) {

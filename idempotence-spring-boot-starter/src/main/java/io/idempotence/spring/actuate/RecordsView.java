@@ -149,7 +149,7 @@ final class RecordsView {
         return new ListedRecords(List.copyOf(smallest.values()), more ? smallest.lastKey() : null);
     }
 
-    /** The states that names stand for; abandoned and unknown for none. */
+    /** The states of these names; without names, abandoned and unknown. */
     static Set<State> states(@Nullable Set<String> names) {
         Set<State> states = EnumSet.noneOf(State.class);
         for (String name : names == null ? Set.<String>of() : names) {

@@ -20,12 +20,12 @@ final class FallbackBreakers extends CircuitBreakerFactory<Object, ConfigBuilder
 
     @Override
     public CircuitBreaker create(String id) {
-        return telling(ofApplication.create(id));
+        return showingOutcomes(ofApplication.create(id));
     }
 
     @Override
     public CircuitBreaker create(String id, String group) {
-        return telling(ofApplication.create(id, group));
+        return showingOutcomes(ofApplication.create(id, group));
     }
 
     /** Replaces the circuit breakers of the part of Spring Cloud that puts them around clients. */
@@ -33,7 +33,7 @@ final class FallbackBreakers extends CircuitBreakerFactory<Object, ConfigBuilder
         Field field = ReflectionUtils.findField(owner.getClass(), "circuitBreakerFactory");
         if (field == null) {
             throw new IllegalStateException(owner.getClass().getName() + " of this version of Spring Cloud has no"
-                    + " circuitBreakerFactory, so fallbacks could not be told of unknown outcomes; use a version that"
+                    + " circuitBreakerFactory, so fallbacks would not see unknown outcomes; use a version that"
                     + " docs/spring.md lists");
         }
         ReflectionUtils.makeAccessible(field);
@@ -43,7 +43,7 @@ final class FallbackBreakers extends CircuitBreakerFactory<Object, ConfigBuilder
         }
     }
 
-    private static CircuitBreaker telling(CircuitBreaker breaker) {
+    private static CircuitBreaker showingOutcomes(CircuitBreaker breaker) {
         return new CircuitBreaker() {
             @Override
             public <T> T run(Supplier<T> call) {
@@ -62,15 +62,15 @@ final class FallbackBreakers extends CircuitBreakerFactory<Object, ConfigBuilder
             public <T> T run(Supplier<T> call, Function<Throwable, T> fallback) {
                 LayerFailures failures = LayerFailures.current();
                 return failures == null
-                        ? breaker.run(call, thrown -> told(thrown, thrown, fallback))
+                        ? breaker.run(call, thrown -> fallBack(thrown, thrown, fallback))
                         : breaker.run(
-                                () -> failures.below(call), thrown -> told(failures.of(thrown), thrown, fallback));
+                                () -> failures.below(call), thrown -> fallBack(failures.of(thrown), thrown, fallback));
             }
         };
     }
 
     /** Runs a fallback. Without one, Spring Cloud throws an exception that would hide the unknown outcome of a layer. */
-    private static <T> T told(Throwable end, Throwable thrown, Function<Throwable, T> fallback) {
+    private static <T> T fallBack(Throwable end, Throwable thrown, Function<Throwable, T> fallback) {
         Throwable cause = FeignFallback.causeOf(end);
         try {
             return LayerFailures.outside(() -> FeignFallback.run(cause, () -> fallback.apply(cause)));

@@ -45,7 +45,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
     /** Proxies without a class, by the names of their beans, until the start is complete. */
     private final Map<String, Class<?>> bareProxies = new ConcurrentHashMap<>();
 
-    /** What the handler mappings know, once the application has started; empty in one that does not serve requests. */
+    /** The methods in the handler mappings, once the application has started; empty in one that does not serve requests. */
     private volatile @Nullable Optional<Set<MethodClassKey>> handlers;
 
     BeanOperations(OperationSources sources) {
@@ -149,7 +149,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
     /**
      * Reads all annotations of the beans that exist.
      *
-     * @param mapped the methods that a handler mapping knows; null in an application that does not serve requests
+     * @param mapped the methods in a handler mapping; null in an application that does not serve requests
      */
     void find(@Nullable Set<MethodClassKey> mapped, List<OperationFault> faults) {
         Optional<Set<MethodClassKey>> started = Optional.ofNullable(mapped);
@@ -194,7 +194,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
                             "Move @Idempotent with an id to a method of a service, such as @Idempotent(id = \"#message.id\").");
                 } else {
                     at.add(
-                            "no handler mapping knows it, and it has no id",
+                            "it is in no handler mapping, and it has no id",
                             "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of"
                                     + " a call, for example @Idempotent(id = \"#message.id\").");
                 }

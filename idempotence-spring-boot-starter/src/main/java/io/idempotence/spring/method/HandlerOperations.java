@@ -69,7 +69,7 @@ final class HandlerOperations {
 
     // ---- at start
 
-    /** Finds the handlers. Returns every method that a mapping knows. */
+    /** Finds the handlers. Returns every mapped method. */
     Set<MethodClassKey> find(List<OperationFault> faults) {
         List<HandlerMapping> mappings = new ArrayList<>(
                 BeanFactoryUtils.beansOfTypeIncludingAncestors(context, HandlerMapping.class, true, false)
@@ -277,7 +277,7 @@ final class HandlerOperations {
         } catch (Exception e) {
             failure = e;
         }
-        // A condition may swallow or wrap the exception, so the request itself knows what was asked of it.
+        // A condition may swallow or wrap the exception, so the request itself records what was read from it.
         if (request.isBodyWithheld()) {
             return shared(known, request, failure);
         }

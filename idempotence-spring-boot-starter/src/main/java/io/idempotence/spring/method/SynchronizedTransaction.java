@@ -16,7 +16,7 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 final class SynchronizedTransaction implements TransactionSynchronization {
     /**
      * Those whose {@code afterCompletion} runs, the innermost first. Spring has no synchronizations then, and a transaction that one of them
-     * begins or joins resets what it knows of this one.
+     * begins or joins resets its state of this one.
      */
     private static final ThreadLocal<Deque<SynchronizedTransaction>> COMPLETING = new ThreadLocal<>();
 
@@ -59,7 +59,7 @@ final class SynchronizedTransaction implements TransactionSynchronization {
         return innermost != null && !innermost.transaction.isReadOnly();
     }
 
-    /** Also drops those of which no listener was told. */
+    /** Also drops those that no listener was notified of. */
     private static Deque<SynchronizedTransaction> completingWithout(@Nullable TransactionExecution ended) {
         Deque<SynchronizedTransaction> completing = COMPLETING.get();
         if (completing == null) {

@@ -60,7 +60,7 @@ final class TransactionEffects {
 
     /**
      * Counts what the innermost execution of this thread is about to run as an effect if this thread's transaction has ended already. A
-     * method that joins it has no listener that tells, and nothing rolls it back.
+     * method that joins it has no listener that reports it, and nothing rolls it back.
      */
     void countIfEnded() {
         if (SynchronizedTransaction.mayStillWrite() && declaresEffects.get()) {

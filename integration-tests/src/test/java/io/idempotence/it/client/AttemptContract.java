@@ -366,9 +366,9 @@ abstract class AttemptContract extends ClientContract {
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
     }
 
-    /** While a request is out, whether or not its client notices. */
+    /** While a request is in flight, whether or not its client notices. */
     @Test
-    void callerInterruptedWhileARequestIsOutMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
+    void callerInterruptedWhileARequestIsInFlightMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
         CountDownLatch arrived = new CountDownLatch(1);
         CountDownLatch interrupted = new CountDownLatch(1);
         AtomicInteger requests = new AtomicInteger();

@@ -151,7 +151,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertUnknown(FeignDecorators.builder().withBulkhead(bulkhead).withRetry(filling), 3);
     }
 
-    /** The layer in between has thrown the response away: the caller knows neither it nor that there was one. */
+    /** The layer in between has thrown the response away: the caller sees neither it nor that there was one. */
     @Test
     void executedCallWhoseNextRunTheRateLimiterRefusesEndsInTheUnknown() {
         RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
@@ -196,7 +196,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertEnd(UNKNOWN, attempts);
     }
 
-    /** OkHttp tells whether the request left. */
+    /** OkHttp reports whether the request left. */
     @Test
     void refusalsOfResilience4jWithinOkHttpAreNotSent() {
         breaker.transitionToOpenState();

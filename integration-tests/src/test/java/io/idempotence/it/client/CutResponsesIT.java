@@ -337,7 +337,7 @@ class CutResponsesIT {
         }
     }
 
-    /** Nothing tells whether it was cut; to take it for cut would leave all that such a server does unknown. */
+    /** Nothing shows whether it was cut; to take it for cut would leave all that such a server does unknown. */
     @ParameterizedTest
     @EnumSource
     void bodyThatOnlyTheEndOfTheConnectionEndsIsTheResult(FeignHttpClient client) throws IOException {

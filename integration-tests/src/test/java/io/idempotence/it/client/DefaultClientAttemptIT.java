@@ -29,7 +29,7 @@ class DefaultClientAttemptIT extends AttemptContract {
         return false;
     }
 
-    /** HttpURLConnection sends a body that it held back again by itself, and tells only that nobody was there the second time. */
+    /** HttpURLConnection sends a body that it held back again by itself, and reports only that nobody was there the second time. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void requestHeldBackThatTheClientRepeatsByItselfIsNotTakenForNotSent(boolean async) {

@@ -63,7 +63,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
                 .isInstanceOf(OkHttpOutcomeUnknownException.class);
     }
 
-    /** OkHttp tells the callback by itself. Our half had not begun, and the ID is still free. */
+    /** OkHttp notifies the callback by itself. Our half had not begun, and the ID is still free. */
     @Test
     void enqueuedCallThatTheExecutorRejectsIsNotSentAndTheNextOneHasItsId() {
         ExecutorService closed = Executors.newSingleThreadExecutor();

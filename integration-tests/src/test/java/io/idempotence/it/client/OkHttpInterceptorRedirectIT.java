@@ -171,7 +171,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         assertEnd(REPLAYED, 2);
     }
 
-    /** The first request of the attempt may have been executed; the GET of a login does not tell. */
+    /** The first request of the attempt may have been executed; the GET of a login cannot tell. */
     @Test
     void getAfterARequestThatOkHttpRepeatedByItselfIsNotSent() throws IOException {
         OkHttpClient client = installed();
@@ -231,7 +231,7 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
         path("/orders/7", aResponse().withFault(Fault.EMPTY_RESPONSE));
         OkHttpClient client = installed();
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
-        // What the GET of the second attempt brought would not tell.
+        // What the GET of the second attempt brought could not tell.
         assertEnd(UNKNOWN, 2);
     }
 

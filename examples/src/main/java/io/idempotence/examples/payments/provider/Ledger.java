@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The payments that were made. It stands for the account where the money leaves, so it takes whatever it is told: one order paid twice is
+ * The payments that were made. It is the account where the money leaves, so it takes every order: one order paid twice is
  * two entries. Thread-safe.
  */
 public final class Ledger {

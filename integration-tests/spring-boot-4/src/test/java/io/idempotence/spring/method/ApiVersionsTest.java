@@ -46,7 +46,7 @@ class ApiVersionsTest {
         server.close();
     }
 
-    private TestServer.Answer order(String id, String version) {
+    private TestServer.Response order(String id, String version) {
         return server.post("/orders", id, "X-Version", version);
     }
 

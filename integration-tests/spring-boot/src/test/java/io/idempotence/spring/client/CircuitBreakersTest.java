@@ -137,11 +137,11 @@ class CircuitBreakersTest extends OrdersConsumer {
     @Test
     void fallbackFactoryGetsTheUnknownOutcomeItself() {
         proxy.loseResponses(9);
-        String answer = application.getBean(Patient.class).create("tea");
+        String response = application.getBean(Patient.class).create("tea");
         assertThat(application.getBean(Fallbacks.class).causes)
                 .singleElement()
                 .isInstanceOf(FeignOutcomeUnknownException.class);
-        assertThat("\"" + answer.substring("unknown, ID ".length()) + "\"")
+        assertThat("\"" + response.substring("unknown, ID ".length()) + "\"")
                 .isEqualTo(proxy.headers("Idempotency-Key").get(0));
     }
 

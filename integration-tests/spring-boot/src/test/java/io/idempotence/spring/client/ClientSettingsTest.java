@@ -230,7 +230,7 @@ class ClientSettingsTest {
                         .isSameAs(own));
     }
 
-    /** Completion in the IDE offers what the parser knows, with its defaults. */
+    /** Completion in the IDE offers what the parser accepts, with its defaults. */
     @Test
     void metadataListsEveryKeyWithADefaultThatTheParserTakes() throws Exception {
         TreeSet<String> documented = new TreeSet<>();

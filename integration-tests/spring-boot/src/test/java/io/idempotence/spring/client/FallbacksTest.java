@@ -193,7 +193,7 @@ class FallbacksTest extends OrdersConsumer {
         assertThat(FeignFallback.unknownOutcome()).isEmpty();
     }
 
-    /** The limiter of the default method knew nothing of the call inside it. */
+    /** The limiter of the default method did not see the call inside it. */
     @ParameterizedTest
     @ValueSource(classes = {ByFactory.class, ByClass.class})
     void fallbackSeesTheUnknownOutcomeOfACallInADefaultMethod(Class<? extends WithFallback> client) {

@@ -314,7 +314,7 @@ class CallersTransactionsTest {
         assertThat(results).hasSize(2).containsOnly(once.run(id));
     }
 
-    /** It waited for its own transaction until its time was over, and the whole batch failed whenever it was tried again. */
+    /** It waited for its own transaction until its time was over, and the whole batch failed whenever it was retried. */
     @Test
     void aDuplicateInTheSameTransactionGetsTheResultOfTheFirstCall() {
         Callers callers = application.getBean(Callers.class);

@@ -47,20 +47,20 @@ class CrossOriginTest {
         }
     }
 
-    private static TestServer.Answer pay(TestServer server, String id) {
+    private static TestServer.Response pay(TestServer server, String id) {
         return server.post("/payments", id, "Origin", SHOP, "Content-Type", "application/json");
     }
 
-    private static List<String> allowed(TestServer.Answer answer) {
-        return answer.response().headers().allValues("Access-Control-Allow-Origin");
+    private static List<String> allowed(TestServer.Response response) {
+        return response.response().headers().allValues("Access-Control-Allow-Origin");
     }
 
     /** Only the first response allowed it. */
     @Test
     void aReplayAllowsTheOriginAsTheFirstResponseDid() {
         try (TestServer server = TestServer.start(InSpringMvc.class)) {
-            TestServer.Answer first = pay(server, id);
-            TestServer.Answer retry = pay(server, id);
+            TestServer.Response first = pay(server, id);
+            TestServer.Response retry = pay(server, id);
             assertThat(allowed(first)).containsExactly(SHOP);
             assertThat(retry.isReplayed()).isTrue();
             assertThat(allowed(retry)).containsExactly(SHOP);

@@ -59,7 +59,7 @@ class DispatcherServletsTest {
         try (TestServer server = TestServer.start(TwoServlets.class, "--first-enabled=false", "--servlets=api")) {
             String id = UUID.randomUUID().toString();
             assertThat(server.post("/api/payments", null).refusal()).isEqualTo("key-missing");
-            TestServer.Answer first = server.post("/api/payments", id);
+            TestServer.Response first = server.post("/api/payments", id);
             assertThat(first.body()).startsWith("paid");
             assertThat(server.post("/api/payments", id).same()).isEqualTo(first.same());
             assertThat(server.post("/payments", id).status()).isEqualTo(404);
@@ -133,7 +133,7 @@ class DispatcherServletsTest {
         try (TestServer server = TestServer.start(ChildContext.class)) {
             String id = UUID.randomUUID().toString();
             assertThat(server.post("/child/payments", null).refusal()).isEqualTo("key-missing");
-            TestServer.Answer first = server.post("/child/payments", id);
+            TestServer.Response first = server.post("/child/payments", id);
             assertThat(first.body()).startsWith("paid");
             assertThat(server.post("/child/payments", id).same()).isEqualTo(first.same());
         }

@@ -111,7 +111,7 @@ class FormButtonsTest {
 
         abstract String body(String button);
 
-        TestServer.Answer post(TestServer server, String button, String id) {
+        TestServer.Response post(TestServer server, String button, String id) {
             return server.send("POST", path, id, body(button), "Content-Type", type);
         }
     }
@@ -130,7 +130,7 @@ class FormButtonsTest {
 
         String id = UUID.randomUUID().toString();
         assertThat(form.post(server, "preview", null).body()).startsWith("preview grüße");
-        TestServer.Answer preview = form.post(server, "preview", id);
+        TestServer.Response preview = form.post(server, "preview", id);
         assertThat(preview.body()).startsWith("preview grüße");
         assertThat(form.post(server, "preview", id).body())
                 .startsWith("preview grüße")
@@ -144,9 +144,9 @@ class FormButtonsTest {
 
     private static void assertRunsOnce(Form form, TestServer server, String button, String result) {
         String id = UUID.randomUUID().toString();
-        TestServer.Answer first = form.post(server, button, id);
+        TestServer.Response first = form.post(server, button, id);
         assertThat(first.body()).startsWith(result);
-        TestServer.Answer retry = form.post(server, button, id);
+        TestServer.Response retry = form.post(server, button, id);
         assertThat(retry.body()).isEqualTo(first.body());
         assertThat(retry.isReplayed()).isTrue();
         String other = button.equals("pay") ? "check" : "pay";
@@ -157,7 +157,7 @@ class FormButtonsTest {
     @EnumSource
     void whatNoHandlerTakesIsRefusedAsWithoutAnnotations(Form form) {
         for (Servers each : Servers.values()) {
-            TestServer.Answer noButton = form.post(each.server, "other", null);
+            TestServer.Response noButton = form.post(each.server, "other", null);
             assertThat(noButton.status()).isEqualTo(400);
             assertThat(noButton.refusal()).isNull();
             assertThat(each.server

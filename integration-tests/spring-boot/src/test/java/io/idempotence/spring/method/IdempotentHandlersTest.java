@@ -255,9 +255,9 @@ class IdempotentHandlersTest {
     @DisplayName("P6: an @Idempotent handler does not run without an ID")
     void anIdempotentHandlerDoesNotRunWithoutAnId(String method, String path, String what) {
         int before = runs(what);
-        TestServer.Answer answer = server.send(method, path, null, "{}");
-        assertThat(answer.status()).isEqualTo(400);
-        assertThat(answer.refusal()).isEqualTo("key-missing");
+        TestServer.Response response = server.send(method, path, null, "{}");
+        assertThat(response.status()).isEqualTo(400);
+        assertThat(response.refusal()).isEqualTo("key-missing");
         assertThat(runs(what)).isEqualTo(before);
     }
 
@@ -273,8 +273,8 @@ class IdempotentHandlersTest {
     @DisplayName("P2: a handler runs once for each ID")
     void aHandlerRunsOnceForEachId(String method, String path, String what) {
         int before = runs(what);
-        TestServer.Answer first = server.send(method, path, id, "{}");
-        TestServer.Answer second = server.send(method, path, id, "{}");
+        TestServer.Response first = server.send(method, path, id, "{}");
+        TestServer.Response second = server.send(method, path, id, "{}");
         assertThat(second.same()).isEqualTo(first.same());
         assertThat(second.isReplayed()).isTrue();
         assertThat(runs(what)).isEqualTo(before + 1);
@@ -322,8 +322,8 @@ class IdempotentHandlersTest {
         "unnamed-failure, 500, released"
     })
     void exceptionsDecideAlsoIfSpringMvcRendersThem(String how, int status, String end) {
-        TestServer.Answer first = server.post("/rendered/" + how, id);
-        TestServer.Answer second = server.post("/rendered/" + how, id);
+        TestServer.Response first = server.post("/rendered/" + how, id);
+        TestServer.Response second = server.post("/rendered/" + how, id);
         assertThat(first.status()).isEqualTo(status);
         assertThat(second.isReplayed()).isEqualTo(end.equals("kept"));
         assertThat(second.refusal()).isEqualTo(end.equals("unknown") ? "outcome-unknown" : null);
@@ -334,7 +334,7 @@ class IdempotentHandlersTest {
     @Test
     void aResponseThatTheCallerDoesNotAcceptIsNoFailureOfTheHandler() {
         String[] accept = {"Accept", "image/png"};
-        TestServer.Answer first = server.post("/rendered", id, accept);
+        TestServer.Response first = server.post("/rendered", id, accept);
         assertThat(first.status()).isEqualTo(406);
         assertThat(server.post("/rendered", id, accept).isReplayed()).isTrue();
         assertThat(runs("render as JSON")).isEqualTo(1);
@@ -343,7 +343,7 @@ class IdempotentHandlersTest {
     @Test
     void anAnnotationMayStandForAnother() {
         int before = runs("pay");
-        TestServer.Answer first = server.post("/payments", id);
+        TestServer.Response first = server.post("/payments", id);
         assertThat(first.status()).isEqualTo(500);
         assertThat(server.post("/payments", id).same()).isEqualTo(first.same());
         assertThat(runs("pay")).isEqualTo(before + 1);
@@ -353,7 +353,7 @@ class IdempotentHandlersTest {
     @Test
     void aFormIsStillThereForItsHandler() {
         String[] form = {"Content-Type", "application/x-www-form-urlencoded"};
-        TestServer.Answer first = server.send("POST", "/forms", id, "kind=a&text=hi", form);
+        TestServer.Response first = server.send("POST", "/forms", id, "kind=a&text=hi", form);
         assertThat(first.body()).isEqualTo("form 1 hi");
         assertThat(server.send("POST", "/forms", id, "kind=a&text=hi", form).same())
                 .isEqualTo(first.same());

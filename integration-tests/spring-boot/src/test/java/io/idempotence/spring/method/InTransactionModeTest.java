@@ -388,9 +388,9 @@ class InTransactionModeTest {
             isRunning.countDown();
             awaitUninterruptibly(mayCommit);
         });
-        CompletableFuture<TestServer.Answer> first = server.postAsync("/book", id);
+        CompletableFuture<TestServer.Response> first = server.postAsync("/book", id);
         assertThat(isRunning.await(30, TimeUnit.SECONDS)).isTrue();
-        CompletableFuture<TestServer.Answer> second =
+        CompletableFuture<TestServer.Response> second =
                 server.postAsync("/book", id, "Content-Type", "application/json", "Prefer", "wait=30");
         mayCommit.countDown();
         assertThat(first.get(30, TimeUnit.SECONDS).body()).isEqualTo("booked");
@@ -404,7 +404,7 @@ class InTransactionModeTest {
         assertThat(server.post("/book", id).body()).isEqualTo("booked");
         // As a process leaves it that dies between its commit and its record: the mark is there, the claim is over.
         assertThat(jdbc.update("delete from idempotence_record")).isEqualTo(1);
-        TestServer.Answer retry = server.post("/book", id);
+        TestServer.Response retry = server.post("/book", id);
         assertThat(retry.refusal()).isEqualTo("result-unavailable");
         assertThat(effects()).isEqualTo(1);
     }

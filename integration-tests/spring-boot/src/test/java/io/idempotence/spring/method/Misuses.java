@@ -272,12 +272,12 @@ final class Misuses {
                         "Remove @Idempotent, or map the method to POST, PUT, PATCH or DELETE."),
                 Arguments.of(
                         NotMapped.class,
-                        "NotMapped.create: no handler mapping knows it, and it has no id.",
+                        "NotMapped.create: it is in no handler mapping, and it has no id.",
                         "Map the method to requests, for example with @PostMapping in a @RestController, or set the ID of a call,"
                                 + " for example @Idempotent(id = \"#message.id\")."),
                 Arguments.of(
-                        Service.class, "Service.create: no handler mapping knows it, and it has no id.", "Map the"),
-                Arguments.of(WholeService.class, "WholeService.create: no handler mapping knows it", "Map the"),
+                        Service.class, "Service.create: it is in no handler mapping, and it has no id.", "Map the"),
+                Arguments.of(WholeService.class, "WholeService.create: it is in no handler mapping", "Map the"),
                 Arguments.of(
                         Events.class,
                         "Events.events: it returns a ResponseBodyEmitter, and a stream of events cannot be stored and replayed.",

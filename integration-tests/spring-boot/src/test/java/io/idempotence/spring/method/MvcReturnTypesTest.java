@@ -274,8 +274,8 @@ class MvcReturnTypesTest {
     })
     void aDuplicateGetsWhatTheFirstCallerSaw(String path, int status, String what) {
         int before = RUNS.getOrDefault(what, new AtomicInteger()).get();
-        TestServer.Answer first = server.post(path, id);
-        TestServer.Answer second = server.post(path, id);
+        TestServer.Response first = server.post(path, id);
+        TestServer.Response second = server.post(path, id);
         assertThat(first.status()).isEqualTo(status);
         assertThat(first.isReplayed()).isFalse();
         assertThat(second.isReplayed()).isTrue();
@@ -287,23 +287,23 @@ class MvcReturnTypesTest {
     @ValueSource(strings = {"/released-future", "/released-deferred", "/released-callable"})
     void anExceptionOfAnAsynchronousHandlerDecidesAsTheHandlerSays(String path) {
         for (int i = 0; i < 2; i++) {
-            TestServer.Answer answer = server.post(path, id);
-            assertThat(answer.status()).isEqualTo(422);
-            assertThat(answer.isReplayed()).as("it runs again").isFalse();
+            TestServer.Response response = server.post(path, id);
+            assertThat(response.status()).isEqualTo(422);
+            assertThat(response.isReplayed()).as("it runs again").isFalse();
         }
     }
 
     @Test
     void anErrorPageInHtmlIsReplayed() {
         String[] browser = {"Accept", "text/html", "Content-Type", "application/json"};
-        TestServer.Answer first = server.post("/broken", id, browser);
+        TestServer.Response first = server.post("/broken", id, browser);
         assertThat(first.body()).contains("<html>").contains("Internal Server Error");
         assertThat(server.post("/broken", id, browser).same()).isEqualTo(first.same());
     }
 
     @Test
     void aRefusalOfSpringMvcIsReplayed() {
-        TestServer.Answer first = server.send("POST", "/unreadable", id, "{");
+        TestServer.Response first = server.send("POST", "/unreadable", id, "{");
         assertThat(first.status()).isEqualTo(400);
         assertThat(server.send("POST", "/unreadable", id, "{").same()).isEqualTo(first.same());
     }
@@ -313,12 +313,12 @@ class MvcReturnTypesTest {
     @ValueSource(strings = {"deferred-late", "deferred-late-kept"})
     @DisplayName("P6: after a timeout of a deferred result the outcome is unknown")
     void afterATimeoutTheOutcomeIsUnknown(String name) throws Exception {
-        TestServer.Answer first = server.post("/" + name, id);
+        TestServer.Response first = server.post("/" + name, id);
         assertThat(first.status()).isEqualTo(503);
         assertThat(LATE.computeIfAbsent(name, any -> new CountDownLatch(1)).await(10, TimeUnit.SECONDS))
                 .as("the completion was reported")
                 .isTrue();
-        TestServer.Answer second = server.post("/" + name, id);
+        TestServer.Response second = server.post("/" + name, id);
         assertThat(second.refusal()).isEqualTo("outcome-unknown");
         assertThat(RUNS.get(name)).hasValue(1);
     }

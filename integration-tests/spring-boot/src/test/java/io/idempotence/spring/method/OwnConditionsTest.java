@@ -162,7 +162,7 @@ class OwnConditionsTest {
         SERVER.close();
     }
 
-    private static TestServer.Answer post(String path, String id) {
+    private static TestServer.Response post(String path, String id) {
         return SERVER.send("POST", path, id, "pay=1", FORM);
     }
 
@@ -171,9 +171,9 @@ class OwnConditionsTest {
     void aHandlerThatMayBeChosenRunsOnce(Condition condition) {
         String path = condition.path() + "/transfer";
         assertThat(post(path, null).refusal()).isEqualTo("key-missing");
-        TestServer.Answer first = post(path, id);
+        TestServer.Response first = post(path, id);
         assertThat(first.body()).startsWith("paid");
-        TestServer.Answer retry = post(path, id);
+        TestServer.Response retry = post(path, id);
         assertThat(retry.isReplayed()).isTrue();
         assertThat(retry.body()).isEqualTo(first.body());
     }
@@ -185,7 +185,7 @@ class OwnConditionsTest {
             String path = condition.path() + "/" + other;
             assertThat(post(path, null).refusal()).isEqualTo("key-missing");
             String own = id + other;
-            TestServer.Answer first = post(path, own);
+            TestServer.Response first = post(path, own);
             assertThat(first.body()).startsWith("paid");
             assertThat(post(path, own).body()).isEqualTo(first.body());
         }
@@ -205,9 +205,9 @@ class OwnConditionsTest {
     })
     void aHandlerThatTheFilterCannotLookUpDoesNotRunUnderTheSettingsOfAnother(
             Condition condition, String other, CapturedOutput output) {
-        TestServer.Answer answer = post(condition.path() + "/" + other, id);
+        TestServer.Response response = post(condition.path() + "/" + other, id);
 
-        assertThat(answer.status()).isEqualTo(500);
+        assertThat(response.status()).isEqualTo(500);
         assertThat(output)
                 .contains("cannot be looked up")
                 .contains("Payments.pay")

@@ -112,8 +112,8 @@ class OwnFiltersTest {
             assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
             assertThat(server.post("/payments/search", null).body()).isEqualTo("found");
 
-            TestServer.Answer first = server.post("/payments", id);
-            TestServer.Answer retry = server.post("/payments", id);
+            TestServer.Response first = server.post("/payments", id);
+            TestServer.Response retry = server.post("/payments", id);
             assertThat(first.status()).isEqualTo(200);
             assertThat(retry.isReplayed()).isTrue();
             assertThat(retry.body()).isEqualTo(first.body());
@@ -287,7 +287,7 @@ class OwnFiltersTest {
     void aRequestThatIsForwardedBehindTheFilterDoesNotRunWithoutAnId() {
         try (TestServer server = TestServer.start(AnyCase.class, "--idempotence.server.filter-order=-98")) {
             assertThat(server.post("/v1/payments", null).status()).isEqualTo(500);
-            TestServer.Answer first = server.post("/v1/payments", id);
+            TestServer.Response first = server.post("/v1/payments", id);
             assertThat(first.status()).isEqualTo(200);
             assertThat(server.post("/v1/payments", id).isReplayed()).isTrue();
         }

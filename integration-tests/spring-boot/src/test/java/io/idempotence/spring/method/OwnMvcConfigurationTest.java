@@ -102,9 +102,9 @@ class OwnMvcConfigurationTest {
     @Test
     void anExceptionDecidesAlsoIfItIsRendered() {
         for (int i = 0; i < 2; i++) {
-            TestServer.Answer answer = server.post("/busy", id);
-            assertThat(answer.status()).isEqualTo(409);
-            assertThat(answer.isReplayed()).as("it runs again").isFalse();
+            TestServer.Response response = server.post("/busy", id);
+            assertThat(response.status()).isEqualTo(409);
+            assertThat(response.isReplayed()).as("it runs again").isFalse();
         }
     }
 }

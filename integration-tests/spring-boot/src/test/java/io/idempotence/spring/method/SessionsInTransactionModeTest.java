@@ -160,7 +160,7 @@ class SessionsInTransactionModeTest {
                 "/elsewhere/completed"
             })
     void aTransactionOfAFilterInFrontIsNotPartOfTheExecutionThatHasEnded(String path) {
-        TestServer.Answer first = server.post(path, id);
+        TestServer.Response first = server.post(path, id);
         assertThat(first.status()).isEqualTo(path.endsWith("/error") ? 409 : 200);
         assertThat(HERE.update("delete from session") + ELSEWHERE.update("delete from session"))
                 .isEqualTo(1);

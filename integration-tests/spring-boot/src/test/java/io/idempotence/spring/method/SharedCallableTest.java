@@ -80,9 +80,9 @@ class SharedCallableTest {
                 Thread.currentThread().interrupt();
             }
         });
-        CompletableFuture<TestServer.Answer> first = server.postAsync("/shared", one);
+        CompletableFuture<TestServer.Response> first = server.postAsync("/shared", one);
         await().atMost(Duration.ofSeconds(30)).until(() -> executor.getQueueSize() == 1);
-        CompletableFuture<TestServer.Answer> second = server.postAsync("/shared", other);
+        CompletableFuture<TestServer.Response> second = server.postAsync("/shared", other);
         await().atMost(Duration.ofSeconds(30)).until(() -> executor.getQueueSize() == 2);
         bothWait.countDown();
         assertThat(first.join().status()).isEqualTo(500);

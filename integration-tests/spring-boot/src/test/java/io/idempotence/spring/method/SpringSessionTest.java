@@ -94,9 +94,9 @@ class SpringSessionTest {
 
     @Test
     void aRedirectThatOpensASessionIsReplayedWithoutTheSession() {
-        TestServer.Answer first = server.post("/carts", id);
+        TestServer.Response first = server.post("/carts", id);
         int sessions = SESSIONS.size();
-        TestServer.Answer retry = server.post("/carts", id);
+        TestServer.Response retry = server.post("/carts", id);
 
         assertThat(first.status()).isEqualTo(303);
         assertThat(first.header("Set-Cookie")).startsWith("SESSION=");
@@ -115,7 +115,7 @@ class SpringSessionTest {
         assertThat(server.post("/items", id, "Cookie", cookie).body()).isEqualTo("added 1");
         assertThat(items(cookie)).isEqualTo("1 items");
 
-        TestServer.Answer retry = server.post("/items", id, "Cookie", cookie);
+        TestServer.Response retry = server.post("/items", id, "Cookie", cookie);
         assertThat(retry.isReplayed()).isTrue();
         assertThat(retry.body()).isEqualTo("added 1");
         assertThat(items(cookie)).isEqualTo("1 items");
@@ -132,7 +132,7 @@ class SpringSessionTest {
 
         assertThat(server.post("/carts/end", id, "Cookie", cookie).body()).isEqualTo("ended");
         assertThat(SESSIONS).hasSize(sessions - 1);
-        TestServer.Answer retry = server.post("/carts/end", id, "Cookie", cookie);
+        TestServer.Response retry = server.post("/carts/end", id, "Cookie", cookie);
         assertThat(retry.isReplayed()).isTrue();
         assertThat(SESSIONS).hasSize(sessions - 1);
     }

@@ -67,9 +67,9 @@ final class TestServer implements AutoCloseable {
     }
 
     /** The response as the caller sees it. */
-    record Answer(int status, String body, HttpResponse<byte[]> response) {
-        static Answer of(HttpResponse<byte[]> response) {
-            return new Answer(response.statusCode(), new String(response.body(), StandardCharsets.UTF_8), response);
+    record Response(int status, String body, HttpResponse<byte[]> response) {
+        static Response of(HttpResponse<byte[]> response) {
+            return new Response(response.statusCode(), new String(response.body(), StandardCharsets.UTF_8), response);
         }
 
         String header(String name) {
@@ -90,13 +90,13 @@ final class TestServer implements AutoCloseable {
         }
     }
 
-    Answer post(String path, String id, String... headers) {
+    Response post(String path, String id, String... headers) {
         return send("POST", path, id, "{}", headers);
     }
 
-    Answer send(String method, String path, String id, String body, String... headers) {
+    Response send(String method, String path, String id, String body, String... headers) {
         try {
-            return Answer.of(
+            return Response.of(
                     CLIENT.send(request(method, path, id, body, headers), HttpResponse.BodyHandlers.ofByteArray()));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -106,9 +106,9 @@ final class TestServer implements AutoCloseable {
         }
     }
 
-    CompletableFuture<Answer> postAsync(String path, String id, String... headers) {
+    CompletableFuture<Response> postAsync(String path, String id, String... headers) {
         return CLIENT.sendAsync(request("POST", path, id, "{}", headers), HttpResponse.BodyHandlers.ofByteArray())
-                .thenApply(Answer::of);
+                .thenApply(Response::of);
     }
 
     /** The first attempt fails, and the next one learns that the outcome is unknown. */
@@ -120,17 +120,17 @@ final class TestServer implements AutoCloseable {
     /** The first attempt fails, and so does the next one, which runs. */
     void assertRunsAgainAfterAFailure(String path, String id) {
         for (int i = 0; i < 2; i++) {
-            Answer answer = post(path, id);
-            assertThat(answer.status()).isEqualTo(500);
-            assertThat(answer.refusal()).as("it runs again").isNull();
-            assertThat(answer.isReplayed()).isFalse();
+            Response response = post(path, id);
+            assertThat(response.status()).isEqualTo(500);
+            assertThat(response.refusal()).as("it runs again").isNull();
+            assertThat(response.isReplayed()).isFalse();
         }
     }
 
     /** The first attempt fails, and the next one gets the same response. */
     void assertReplaysAFailure(String path, String id) {
-        Answer first = post(path, id);
-        Answer second = post(path, id);
+        Response first = post(path, id);
+        Response second = post(path, id);
         assertThat(first.status()).isEqualTo(500);
         assertThat(second.isReplayed()).isTrue();
         assertThat(second.same()).isEqualTo(first.same());

@@ -103,13 +103,14 @@ class WarDeploymentTest {
         tomcat.destroy();
     }
 
-    private static TestServer.Answer post(String path, String id) throws Exception {
+    private static TestServer.Response post(String path, String id) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(
                         URI.create("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + "/bank" + path))
                 .header("Idempotency-Key", id)
                 .POST(HttpRequest.BodyPublishers.noBody())
                 .build();
-        return TestServer.Answer.of(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofByteArray()));
+        return TestServer.Response.of(
+                HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofByteArray()));
     }
 
     /** Error pages were rendered anew for each replay, without what the handler had thrown. */
@@ -117,8 +118,8 @@ class WarDeploymentTest {
     @DisplayName("P4: a replay is the response of the first request, also if that is an error page")
     @CsvSource({"/paid, 200, paid", "/sent, 409, no money", "/thrown, 404, no account", "/kept, 500, not for"})
     void aReplayIsTheFirstResponse(String path, int status, String body) throws Exception {
-        TestServer.Answer first = post(path, id);
-        TestServer.Answer retry = post(path, id);
+        TestServer.Response first = post(path, id);
+        TestServer.Response retry = post(path, id);
         assertThat(first.status()).isEqualTo(status);
         assertThat(first.body()).contains(body);
         assertThat(retry.isReplayed()).isTrue();
@@ -127,8 +128,8 @@ class WarDeploymentTest {
 
     @Test
     void aFailureThatIsReleasedRunsAgain() throws Exception {
-        TestServer.Answer first = post("/released", id);
-        TestServer.Answer retry = post("/released", id);
+        TestServer.Response first = post("/released", id);
+        TestServer.Response retry = post("/released", id);
         assertThat(first.status()).isEqualTo(500);
         assertThat(first.body()).contains("later than");
         assertThat(retry.isReplayed()).isFalse();
