@@ -25,7 +25,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Instant;
@@ -212,33 +211,6 @@ class EndOfACallTest extends FeignTestBase {
     }
 
     @Test
-    void rawResponseIsRetriedAndTheLastResponseReturned() throws IOException {
-        AtomicInteger closed = new AtomicInteger();
-        Client counting = (request, options) -> {
-            Response response = sockets.execute(request, options);
-            Response.Body body = response.body();
-            return body == null
-                    ? response
-                    : response.toBuilder()
-                            .body(new ClosingBody(body, closed::incrementAndGet))
-                            .build();
-        };
-        server.respond(
-                Reply.status(503).body("a"),
-                Reply.status(503).body("b"),
-                Reply.status(503).body("c"));
-        try (Response response = orders(fast().build(), b -> b.client(counting)).raw("x")) {
-            assertThat(response.status()).isEqualTo(503);
-            assertThat(new String(
-                            response.body().asInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8))
-                    .isEqualTo("c");
-        }
-        assertThat(server.requests()).hasSize(3);
-        assertThat(closed.get()).isGreaterThanOrEqualTo(2);
-        assertEnd(FAILED, 3, 3);
-    }
-
-    @Test
     void rawResponseOfAFinalErrorIsReturnedAndDoubtIsNot() {
         server.respond(Reply.status(404), Reply.ok("lost"), Reply.status(401));
         Orders orders = orders();
@@ -248,23 +220,6 @@ class EndOfACallTest extends FeignTestBase {
         Orders doubtful = orders(fast().build(), b -> b.client(new LosingClient(new SocketTimeoutException())));
         assertThatThrownBy(() -> doubtful.raw("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(server.requests()).hasSize(3);
-    }
-
-    @Test
-    void failureOnThisSideIsThrownAsItIsUnlessARequestIsInDoubt() {
-        AtomicInteger times = new AtomicInteger();
-        Orders orders = orders(
-                fast().build(),
-                b -> b.client(new LosingClient(new SocketTimeoutException())).requestInterceptor(t -> {
-                    if (times.incrementAndGet() != 2) {
-                        throw new IllegalStateException("no token");
-                    }
-                }));
-        assertThatThrownBy(() -> orders.create("x")).hasMessage("no token");
-        assertThatThrownBy(() -> orders.create("x"))
-                .isInstanceOf(FeignOutcomeUnknownException.class)
-                .hasRootCauseMessage("no token");
-        assertThat(server.requests()).hasSize(1);
     }
 
     /** A layer dropped the first response. It was the exception of the second run, which reads as "not executed". */
@@ -365,19 +320,6 @@ class EndOfACallTest extends FeignTestBase {
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(Thread.interrupted()).isTrue();
         assertEnd(UNKNOWN, 1);
-    }
-    /** It was sent, and ended as unknown: each call of a loop whose thread was interrupted. */
-    @Test
-    void callOfAnInterruptedThreadIsNotSent() {
-        Orders orders = orders();
-        Thread.currentThread().interrupt();
-        Throwable thrown = catchThrowable(() -> orders.create("x"));
-        assertThat(Thread.interrupted()).isTrue();
-        assertThat(thrown)
-                .isExactlyInstanceOf(RetryableException.class)
-                .hasCauseInstanceOf(InterruptedIOException.class);
-        assertThat(server.requests()).isEmpty();
-        assertEnd(FAILED, 1, 0);
     }
 
     @Test

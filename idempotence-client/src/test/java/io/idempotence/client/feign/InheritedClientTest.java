@@ -45,6 +45,12 @@ class InheritedClientTest extends FeignTestBase {
     @Idempotent
     interface Protected extends Base {}
 
+    interface Extending extends Protected {
+        @Override
+        @RequestLine("PUT /put")
+        String put(String body);
+    }
+
     @Idempotent(false)
     interface Unprotected extends Base {}
 
@@ -96,6 +102,7 @@ class InheritedClientTest extends FeignTestBase {
         assertThat(carried(Base.class)).containsExactly(true, false, false, false, false, true);
         assertThat(carried(Plain.class)).containsExactly(true, false, false, false, false, true);
         assertThat(carried(Protected.class)).containsExactly(true, true, true, false, false, true);
+        assertThat(carried(Extending.class)).containsExactly(true, true, true, false, false, true);
         assertThat(carried(Unprotected.class)).containsExactly(false, false, false, false, false, true);
         assertThat(carried(Redeclaring.class)).containsExactly(true, false, false, false, false, true);
         assertThat(carried(Overriding.class)).containsExactly(true, true, false, false, true, true);

@@ -37,7 +37,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Promise P1: one call, one ID; two calls never share one. */
@@ -72,38 +71,6 @@ class OneCallOneIdTest extends FeignTestBase {
         server.respond(Reply.status(503));
         IdempotenceScope.with(IdempotenceId.of("a{b}\"c"), () -> orders.create("x"));
         assertThat(server.ids()).containsExactly("\"a{b}\\\"c\"", "\"a{b}\\\"c\"");
-    }
-
-    @Test
-    void callMadeByAnInterceptorOfACallDoesNotTakeItsScope() {
-        AtomicReference<Orders> inner = new AtomicReference<>();
-        Orders outer = orders(
-                fast().build(), b -> b.requestInterceptor(t -> inner.get().tick()));
-        inner.set(orders());
-        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> outer.create("x"));
-        assertThat(server.requests().stream().map(Received::path)).containsExactly("/tick", "/orders");
-        assertThat(server.ids().get(0)).isNotEqualTo("\"job-1\"");
-        assertThat(server.ids().get(1)).isEqualTo("\"job-1\"");
-    }
-
-    @Test
-    void nestedCallOfTheSameClientHasItsOwnIdAndTheOuterOneKeepsIts() {
-        AtomicReference<Orders> self = new AtomicReference<>();
-        server.respond(Reply.ok("inner-1"), Reply.status(503), Reply.ok("inner-2"), Reply.ok("outer"));
-        Orders orders = orders(
-                fast().build(),
-                b -> b.requestInterceptor(t -> {
-                    if (t.path().equals("/orders")) {
-                        self.get().tick();
-                    }
-                }));
-        self.set(orders);
-        assertThat(orders.create("x")).isEqualTo("outer");
-        assertThat(server.requests().stream().map(Received::path))
-                .containsExactly("/tick", "/orders", "/tick", "/orders");
-        List<String> ids = server.ids();
-        assertThat(ids.get(1)).isEqualTo(ids.get(3));
-        assertThat(new HashSet<>(ids)).hasSize(3);
     }
 
     /** A handler that sends a call twice at once, and takes the response that comes first. */

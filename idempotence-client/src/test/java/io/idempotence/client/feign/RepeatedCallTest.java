@@ -48,7 +48,10 @@ class RepeatedCallTest extends FeignTestBase {
             endsUnknown();
             succeeds("x");
         }
-        assertThat(repeats()).singleElement().asString().contains("Orders#create(String)", "under a new ID");
+        assertThat(repeats())
+                .singleElement()
+                .asString()
+                .contains("orders", "Orders#create(String)", "under a new ID", "IdempotenceScope");
     }
 
     @Test

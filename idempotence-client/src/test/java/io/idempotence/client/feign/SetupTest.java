@@ -10,15 +10,12 @@ import feign.Capability;
 import feign.Client;
 import feign.Feign;
 import feign.InvocationHandlerFactory;
-import feign.Param;
 import feign.Request;
-import feign.RequestLine;
 import feign.Retryer;
 import io.github.resilience4j.retry.Retry;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
-import io.idempotence.Idempotent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
@@ -41,11 +38,8 @@ class SetupTest extends FeignTestBase {
     private final SilentLog log = new SilentLog(IdempotentFeign.class.getName());
 
     @Test
-    void feignsRetryerIsOffAndOnlyAnUnusualOneIsMentionedOnce() {
-        server.respond(Reply.status(503).header("Retry-After", "0"), Reply.status(503), Reply.status(503));
-        Orders usual = orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 5)));
-        assertThatThrownBy(() -> usual.create("x")).isInstanceOf(feign.FeignException.class);
-        assertThat(server.requests()).hasSize(3);
+    void onlyAnUnusualRetryerOfFeignIsMentionedAndOnce() {
+        orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 5))).create("x");
         assertThat(log.messagesOfThisThread()).isEmpty();
 
         Retryer own = new Retryer() {
@@ -267,14 +261,6 @@ class SetupTest extends FeignTestBase {
     }
 
     @Test
-    void settingsOfOneClientCount() {
-        server.respond(Reply.status(503));
-        Orders orders = orders(fast().client("orders", c -> c.maxAttempts(1)).build());
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(feign.FeignException.class);
-        assertThat(server.requests()).hasSize(1);
-    }
-
-    @Test
     void retryOfTheRegistryIsUsedFromTheNextCallOn() {
         RetryRegistry registry = RetryRegistry.ofDefaults();
         Orders orders = orders(fast().retryRegistry(registry).build());
@@ -322,22 +308,6 @@ class SetupTest extends FeignTestBase {
     }
 
     @Test
-    void sameCallAfterOneInDoubtWithAnotherIdIsWarnedAboutOnceForAMethod() {
-        Orders orders = orders(fast().maxAttempts(1).build());
-        for (int i = 0; i < 2; i++) {
-            server.respond(Reply.status(504));
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
-            orders.create("x");
-        }
-        assertThat(log.messagesOfThisThread())
-                .filteredOn(line -> line.contains("IdempotenceScope"))
-                .singleElement()
-                .asString()
-                .contains("orders")
-                .contains("create");
-    }
-
-    @Test
     void otherCallsAndTheSameUnderItsIdAreNotWarnedAbout() {
         Orders orders = orders(fast().maxAttempts(1).build());
         server.respond(Reply.status(504));
@@ -359,42 +329,5 @@ class SetupTest extends FeignTestBase {
                 ObservedRequest.clip(readTimeout(100), 60_000, HttpClients.of(new Client.Default(null, null)));
         assertThat(whole.readTimeoutMillis()).isEqualTo(100);
         assertThat(whole.connectTimeoutMillis()).isEqualTo(5_000);
-    }
-
-    @Idempotent
-    interface Base {
-        @RequestLine("PUT /a")
-        void plain();
-
-        @Idempotent(false)
-        @RequestLine("PUT /b")
-        void not();
-
-        @RequestLine("GET /c/{x}")
-        void get(@Param("x") String x);
-    }
-
-    interface Extended extends Base {
-        @RequestLine("PUT /d")
-        void own();
-    }
-
-    @Test
-    void annotationIsFoundOnMethodInterfaceAndInheritedInterface() throws NoSuchMethodException {
-        assertThat(ClientMethod.annotation(Base.class, Base.class.getMethod("plain")))
-                .isTrue();
-        assertThat(ClientMethod.annotation(Extended.class, Extended.class.getMethod("plain")))
-                .isTrue();
-        assertThat(ClientMethod.annotation(Extended.class, Extended.class.getMethod("own")))
-                .isTrue();
-        assertThat(ClientMethod.annotation(Extended.class, Extended.class.getMethod("not")))
-                .isFalse();
-        assertThat(ClientMethod.annotation(Orders.class, Orders.class.getMethod("create", String.class)))
-                .isNull();
-        Base base = IdempotentFeign.install(Feign.builder(), fast().build()).target(Base.class, server.url());
-        base.get("1");
-        base.plain();
-        assertThat(server.ids().get(0)).isEmpty();
-        assertThat(server.ids().get(1)).isNotEmpty();
     }
 }
