@@ -30,40 +30,6 @@ import org.junit.jupiter.api.Test;
 
 /** The events that listeners get, and the metrics that are made of them. */
 class EventsTest extends FeignTestBase {
-    @Test
-    void oneEventForEachAttemptAndOneForTheCall() {
-        server.respond(
-                Reply.status(503).header("Retry-After-Ms", "3"),
-                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
-                Reply.refusal("in-progress", 409).header("Retry-After-Ms", "1"),
-                Reply.ok("stored").header("Idempotent-Replayed", "true"));
-        orders().create("x");
-        assertThat(attempts).hasSize(2);
-        IdempotenceAttemptEvent first = attempts.get(0);
-        assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
-        assertThat(first.status()).hasValue(503);
-        assertThat(first.number()).isEqualTo(1);
-        assertThat(first.requests()).isEqualTo(1);
-        assertThat(first.polls()).isZero();
-        assertThat(first.waited()).isZero();
-        assertThat(first.waitBeforeNext().orElseThrow()).isGreaterThanOrEqualTo(Duration.ofMillis(3));
-        assertThat(first.client()).isEqualTo("orders");
-        assertThat(first.method()).isEqualTo("Orders#create(String)");
-        IdempotenceAttemptEvent second = attempts.get(1);
-        assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
-        assertThat(second.number()).isEqualTo(2);
-        assertThat(second.requests()).isEqualTo(3);
-        assertThat(second.polls()).isEqualTo(2);
-        assertThat(second.waited()).isEqualTo(second.duration());
-        assertThat(second.waitBeforeNext()).isEmpty();
-        assertThat(second.id()).isEqualTo(first.id()).isPresent();
-        assertThat(second.duration()).isLessThanOrEqualTo(events.get(0).duration());
-        assertThat(first.toString()).doesNotContain(first.id().orElseThrow().value());
-        assertThat(events).hasSize(1);
-        assertThat(events.get(0).requests()).isEqualTo(4);
-        // One retry for 5 tokens, one success that gives 1 back.
-        assertThat(events.get(0).budgetLeft()).isEqualTo(496);
-    }
 
     /** The server half says so by {@code Idempotent-Replayed}, and needs no poll. */
     @Test
@@ -87,37 +53,6 @@ class EventsTest extends FeignTestBase {
         assertThat(attempts.get(0).waited())
                 .isPositive()
                 .isLessThan(attempts.get(0).duration());
-    }
-
-    @Test
-    void everyOutcomeIsReported() {
-        Orders lost = orders(
-                fast().maxAttempts(1).build(),
-                b -> b.client((request, options) -> {
-                    throw new SocketTimeoutException();
-                }));
-        Orders nobody = refused(fast().maxAttempts(1).build());
-        assertThatThrownBy(() -> lost.create("x")).isInstanceOf(FeignException.class);
-        assertThatThrownBy(() -> nobody.create("x")).isInstanceOf(FeignException.class);
-        server.respond(
-                Reply.ok("ok"),
-                Reply.status(404),
-                Reply.refusal("key-reused", 422),
-                Reply.status(500).header("Idempotent-Replayed", "true"));
-        orders().create("x");
-        assertThatThrownBy(() -> orders().create("x")).isInstanceOf(FeignException.class);
-        assertThatThrownBy(() -> orders().create("x")).isInstanceOf(FeignException.class);
-        assertThatThrownBy(() -> orders().create("x")).isInstanceOf(FeignException.class);
-        assertThat(attempts)
-                .extracting(IdempotenceAttemptEvent::outcome)
-                .containsExactly(
-                        Outcome.UNDETERMINED,
-                        Outcome.NOT_SENT,
-                        Outcome.SUCCEEDED,
-                        Outcome.FINAL,
-                        Outcome.REFUSED,
-                        Outcome.REPLAYED);
-        assertThat(attempts.get(0).status()).isEmpty();
     }
 
     /** A metrics library of the wrong version, say. */

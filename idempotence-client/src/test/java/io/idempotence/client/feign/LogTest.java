@@ -3,12 +3,10 @@ package io.idempotence.client.feign;
 import static ch.qos.logback.classic.Level.DEBUG;
 import static ch.qos.logback.classic.Level.WARN;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
-import feign.FeignException;
 import feign.hc5.ApacheHttp5Client;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
@@ -65,34 +63,6 @@ class LogTest extends FeignTestBase {
 
     @ParameterizedTest
     @MethodSource("ends")
-    void idIsInNoLineAboveDebugAndInNoMessageOfAnException(List<Reply> replies) {
-        log.logger().setLevel(DEBUG);
-        for (Throwable end = endOf(replies); end != null; end = end.getCause()) {
-            assertThat(end.getMessage()).doesNotContain(ID.value());
-        }
-        assertThat(log.events())
-                .filteredOn(event -> event.getLevel() != DEBUG)
-                .allSatisfy(event -> assertThat(event.getFormattedMessage()).doesNotContain(ID.value()));
-        // One for each attempt, one for the call.
-        assertThat(lines(DEBUG)).hasSize(replies.size() + 1).allMatch(line -> line.contains(ID.value()));
-    }
-
-    @Test
-    void unknownOutcomeIsAWarningAndOtherEndsAreNone() {
-        log.logger().setLevel(WARN);
-        endOf(List.of(thrice(Reply.status(503))));
-        endOf(List.of(Reply.refusal("key-reused", 422)));
-        assertThat(log.events()).isEmpty();
-        endOf(List.of(thrice(Reply.status(504))));
-        assertThat(lines(WARN))
-                .singleElement()
-                .asString()
-                .contains("Orders#create(String)")
-                .contains("outcome is unknown");
-    }
-
-    @ParameterizedTest
-    @MethodSource("ends")
     void everyLineOfACallIsOfTheLoggerThatIsDocumented(List<Reply> replies) {
         log.logger().setLevel(DEBUG);
         endOf(replies);
@@ -110,22 +80,5 @@ class LogTest extends FeignTestBase {
                 .singleElement()
                 .asString()
                 .contains("feign.hc5.ApacheHttp5Client", "deadline", "docs/feign.md");
-    }
-
-    /** Once for a client. */
-    @Test
-    void redirectToAnotherOriginIsAWarningOfTheClientWithoutTheId() {
-        String elsewhere = server.url().replace("localhost", "127.0.0.1");
-        Orders orders = orders(silent);
-        for (int i = 0; i < 2; i++) {
-            server.respond(Reply.status(307).header("Location", elsewhere + "/other"));
-            IdempotenceScope.with(
-                    ID, () -> assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.class));
-        }
-        assertThat(lines(Level.WARN))
-                .singleElement()
-                .asString()
-                .contains("127.0.0.1", "@Idempotent(false)")
-                .doesNotContain(ID.value());
     }
 }

@@ -9,7 +9,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
-import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -164,68 +163,11 @@ class WhichIdTest extends FeignTestBase {
     // ---- across a crash
 
     @Test
-    void idIsSavedBeforeTheFirstRequestAndResumedWithTheSameCall() {
-        List<IdempotenceId> saved = new ArrayList<>();
-        List<Integer> requestsWhenSaved = new ArrayList<>();
-        server.respond(Reply.status(503));
-        IdempotenceScope.saving(
-                id -> {
-                    saved.add(id);
-                    requestsWhenSaved.add(server.requests().size());
-                },
-                () -> orders().create("a"));
-        assertThat(saved).hasSize(1);
-        assertThat(requestsWhenSaved).containsExactly(0);
-        IdempotenceScope.resume(saved.get(0), Instant.now(), () -> orders().create("a"));
-        assertThat(newIds()).containsOnly("\"" + saved.get(0) + "\"").hasSize(3);
-    }
-
-    @Test
-    void nothingIsSentWhenTheIdCannotBeSaved() {
-        assertThatThrownBy(() -> IdempotenceScope.saving(
-                        id -> {
-                            throw new IllegalStateException("disk full");
-                        },
-                        () -> orders().create("a")))
-                .hasMessage("disk full");
-        assertThat(server.requests()).isEmpty();
-    }
-
-    @Test
     void savedIdWithinAnInboundRequestIsTheDerivedOne() {
         List<IdempotenceId> saved = new ArrayList<>();
         within(InboundRequest.of("inbound"), () -> IdempotenceScope.saving(saved::add, () -> orders().create("a")));
         within(InboundRequest.of("inbound"), () -> orders().create("a"));
         assertThat(new HashSet<>(newIds())).containsExactly("\"" + saved.get(0) + "\"");
-    }
-
-    @Test
-    void unknownCarriesWhatResumingNeeds() {
-        Instant before = Instant.now();
-        Orders losing = orders(
-                fast().build(),
-                b -> b.client((request, options) -> {
-                    throw new SocketTimeoutException();
-                }));
-        FeignOutcomeUnknownException unknown =
-                catchThrowableOfType(FeignOutcomeUnknownException.class, () -> losing.create("a"));
-        assertThat(unknown.firstSentAt()).isBetween(before, Instant.now());
-        server.respond(Reply.ok("receipt").header("Idempotent-Replayed", "true"));
-        assertThat(IdempotenceScope.resume(unknown.id(), unknown.firstSentAt(), () -> orders().create("a")))
-                .isEqualTo("receipt");
-        assertThat(newIds()).containsExactly("\"" + unknown.id() + "\"");
-    }
-
-    @Test
-    void resumingAfterTheServersRetentionIsRefusedBeforeSending() {
-        Instant longAgo = Instant.now().minus(Duration.ofHours(24));
-        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, longAgo, () -> orders().create("a")))
-                .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("server-retention");
-        assertThat(server.requests()).isEmpty();
-        Orders patient = orders(fast().serverRetention(Duration.ofDays(2)).build());
-        IdempotenceScope.resume(JOB, longAgo, () -> patient.create("a"));
-        assertThat(newIds()).containsExactly("\"job-1\"");
     }
 
     @Test

@@ -7,11 +7,11 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
+import feign.AsyncFeign.AsyncBuilder;
 import feign.BaseBuilder;
 import feign.ExceptionPropagationPolicy;
 import feign.FeignException;
@@ -25,6 +25,7 @@ import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.FeignRequestRefusedException;
+import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.it.client.ClientUnderTest.End;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
@@ -55,6 +56,16 @@ abstract class AttemptContract extends ClientContract {
     @Override
     final Class<? extends Throwable> failureToSend() {
         return RetryableException.class;
+    }
+
+    @Override
+    final Class<?> logger() {
+        return IdempotentFeign.class;
+    }
+
+    @Override
+    final String method() {
+        return (builder() instanceof AsyncBuilder ? "AsyncOrders" : "Orders") + "#create(String)";
     }
 
     @Override
@@ -124,43 +135,6 @@ abstract class AttemptContract extends ClientContract {
                         FeignException.class, e -> assertThat(e.status()).isEqualTo(status));
         assertThat(received()).hasSize(1);
         assertEnd(FAILED, 1);
-    }
-
-    // ---- Retry-After
-
-    @ParameterizedTest
-    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
-    void absurdNumberOfSecondsEndsTheCall(int status) {
-        alwaysGet(status(status).withHeader("Retry-After", RetryAfterTable.ABSURD));
-        Orders orders = orders();
-        Throwable end = catchThrowable(() -> orders.create("x"));
-        assertOneId();
-        if (!readsAbsurdSecondsBeside(status)) {
-            assertThat(end).isInstanceOf(FeignOutcomeUnknownException.class);
-            assertEnd(UNKNOWN, received().size());
-            return;
-        }
-        assertThat(received()).hasSize(1);
-        if (status == 502 || status == 504) {
-            assertThat(end).isInstanceOf(FeignOutcomeUnknownException.class);
-            assertEnd(UNKNOWN, 1);
-        } else {
-            if (System.getProperty("idempotence.test.feign").startsWith("13.6.")) {
-                // Its error decoder cannot read it.
-                assertThat(end).isInstanceOf(NumberFormatException.class);
-            } else {
-                assertThat(end)
-                        .isInstanceOfSatisfying(
-                                FeignException.class,
-                                e -> assertThat(e.status()).isEqualTo(status));
-            }
-            assertEnd(FAILED, 1);
-        }
-    }
-
-    /** OkHttp does not where it looks whether to try again by itself: it throws, and nobody sees the response. */
-    boolean readsAbsurdSecondsBeside(int status) {
-        return true;
     }
 
     // ---- refusals

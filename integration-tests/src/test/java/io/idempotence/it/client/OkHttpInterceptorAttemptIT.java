@@ -29,7 +29,6 @@ import okio.BufferedSink;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The treatment of attempts by the client half where OkHttp differs from other clients; {@link OkHttpInterceptorContractIT} has the rest.
@@ -46,21 +45,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
             assertThatThrownBy(() -> response.body().string()).isInstanceOf(IOException.class);
         }
         assertThat(attempts()).containsExactly("1");
-    }
-
-    /** A connection that broke is replaced by OkHttp itself; the event counts what OkHttp was given. */
-    @Test
-    void requestThatOkHttpRepeatsByItselfCarriesTheSameIdAndIsNoneOfOurs() throws IOException {
-        OkHttpClient client = installed();
-        ok(client, order());
-        provider.resetRequests();
-        events.clear();
-        attempt(1, aResponse().withFault(Fault.EMPTY_RESPONSE));
-        assertThat(ok(client, order())).isEqualTo(OK);
-        assertOneId();
-        assertThat(received()).hasSizeGreaterThan(2);
-        assertThat(attempts()).containsExactly("1", "2");
-        assertThat(events.get(0).requests()).isEqualTo(2);
     }
 
     /** The first of two requests of one attempt may have been executed; a login's response to the second does not settle that. */
@@ -104,34 +88,6 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
         }
     }
 
-    /** OkHttp throws where it looks whether to try again by itself, after the request may have been executed. */
-    @ParameterizedTest
-    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
-    void absurdNumberOfSecondsEndsTheCall(int status) throws IOException {
-        alwaysGet(status(status).withHeader("Retry-After", RetryAfterTable.ABSURD));
-        OkHttpClient client = installed();
-        if (status == 408 || status == 503) {
-            assertThatThrownBy(() -> send(client, order()))
-                    .isInstanceOf(OkHttpOutcomeUnknownException.class)
-                    .hasCauseInstanceOf(NumberFormatException.class);
-            assertEnd(UNKNOWN, 1);
-        } else {
-            assertResponseOrUnknown(client, status);
-        }
-        assertThat(received()).hasSize(1);
-    }
-
-    /** The response after one attempt, unless a gateway gave it. */
-    private void assertResponseOrUnknown(OkHttpClient client, int status) throws IOException {
-        if (status == 502 || status == 504) {
-            assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
-            assertEnd(UNKNOWN, 1);
-        } else {
-            assertThat(status(client, order())).isEqualTo(status);
-            assertEnd(FAILED, 1);
-        }
-    }
-
     /** What OkHttp repeats by itself is none. */
     @Test
     void pollsAndTheTimeWaitedForAnEarlierAttemptAreMeasured() throws IOException {
@@ -152,6 +108,17 @@ class OkHttpInterceptorAttemptIT extends OkHttpInterceptorTestBase {
                 .timer();
         assertThat(waited.count()).isEqualTo(1);
         assertThat(waited.totalTime(TimeUnit.MILLISECONDS)).isGreaterThanOrEqualTo(20);
+    }
+
+    /** Paths have numbers in them. */
+    @Test
+    void noPathAndNoIdBecomesALabel() throws IOException {
+        MeterRegistry registry = new SimpleMeterRegistry();
+        OkHttpClient client = installed(fast().listener(IdempotenceClientMetrics.of(registry)));
+        for (int i = 0; i < 20; i++) {
+            ok(client, to(url("/orders/" + i)));
+        }
+        assertThat(registry.getMeters()).hasSize(4);
     }
 
     /** Nothing is known of a request that got a response and then could not be sent again. */

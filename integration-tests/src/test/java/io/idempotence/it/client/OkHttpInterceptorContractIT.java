@@ -55,6 +55,11 @@ class OkHttpInterceptorContractIT extends ClientContract {
     }
 
     @Override
+    Class<?> logger() {
+        return IdempotentOkHttp.class;
+    }
+
+    @Override
     Result endOfAStoredError() {
         return REPLAYED;
     }
@@ -62,6 +67,11 @@ class OkHttpInterceptorContractIT extends ClientContract {
     @Override
     Follows follows() {
         return Follows.BY_ITSELF;
+    }
+
+    @Override
+    boolean readsAbsurdSecondsBeside(int status) {
+        return status != 408 && status != 503;
     }
 
     /** A response that is not closed holds its connection. */

@@ -8,7 +8,6 @@ import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
@@ -54,6 +53,8 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         }
         assertOneId();
         assertThat(attempts()).containsExactly("1", "2", "3");
+        assertThat(attemptEvents).extracting(IdempotenceAttemptEvent::number).containsExactly(1, 2, 3);
+        assertEnd(SUCCEEDED, 3);
     }
 
     @Test
@@ -113,25 +114,6 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     }
 
     // ---- asked again
-
-    /** The earlier call may have been executed, whatever keeps this one from being told. */
-    @Test
-    void resumedCallIsAsUnknownAsBeforeUnlessItsResponseSettlesIt() throws IOException {
-        IdempotenceId id = IdempotenceId.of("job-1");
-        Instant sent = Instant.now().minusSeconds(3600);
-        OkHttpClient client = installed();
-        OkHttpOutcomeUnknownException unknown = catchThrowableOfType(
-                OkHttpOutcomeUnknownException.class,
-                () -> IdempotenceScope.resume(id, sent, () -> send(client, to(nobody()))));
-        assertThat(unknown.id()).isEqualTo(id);
-        assertThat(unknown.firstSentAt()).isEqualTo(sent);
-        alwaysGet(status(401));
-        assertThatThrownBy(() -> IdempotenceScope.resume(id, sent, () -> send(client, order())))
-                .isInstanceOf(OkHttpOutcomeUnknownException.class);
-        alwaysGet(status(400));
-        assertThat(IdempotenceScope.<Integer, IOException>resume(id, sent, () -> status(client, order())))
-                .isEqualTo(400);
-    }
 
     @Test
     void resumedCallWhoseBodyCannotBeWrittenIsAsUnknownAsBefore() {

@@ -20,7 +20,6 @@ import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
-import java.time.Instant;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -87,33 +86,6 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void callThatWasRedirectedElsewhereMayBeMadeAgainInItsScope() throws IOException {
-        redirects(307, otherHost("/other"));
-        OkHttpClient client = installed();
-        IdempotenceScope.<@Nullable Void, IOException>with(IdempotenceId.of("job-1"), () -> {
-            assertThat(status(client, order())).isEqualTo(307);
-            path("/orders", ok());
-            assertThat(ok(client, order())).isEqualTo(OK);
-            return null;
-        });
-        assertOneId();
-    }
-
-    @Test
-    void redirectToAnotherOriginIsLoggedOnceForAClientAndWithoutTheId() {
-        redirects(307, otherHost("/other"));
-        OkHttpClient client = installed();
-        assertThat(warnings(() -> {
-                    assertThat(status(client, order())).isEqualTo(307);
-                    assertThat(status(client, order())).isEqualTo(307);
-                }))
-                .singleElement()
-                .asString()
-                .contains("localhost")
-                .doesNotContain(ids().get(0).replace("\"", ""));
-    }
-
-    @Test
     void tokenThatAnInterceptorFetchesOnTheWayIsNoRedirect() throws IOException {
         attempt(1, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         try (RawServer auth = elsewhere(responding("200 OK"))) {
@@ -134,19 +106,6 @@ class OkHttpInterceptorRedirectIT extends OkHttpInterceptorTestBase {
                 .hasSize(3)
                 .allSatisfy(request -> assertThat(request.head()).doesNotContainIgnoringCase("idempotency-"));
         assertEnd(SUCCEEDED, 2);
-    }
-
-    @Test
-    void resumedCallIsNotSentToAnotherOrigin() {
-        try (RawServer other = elsewhere(responding("200 OK"))) {
-            path("/orders", status(307).withHeader("Location", other.url() + "/orders"));
-            OkHttpClient client = installed();
-            assertThatThrownBy(() -> IdempotenceScope.resume(
-                            new IdempotenceId("job-1"), Instant.now(), () -> send(client, order())))
-                    .isInstanceOf(OkHttpOutcomeUnknownException.class);
-        }
-        assertThat(elsewhere).isEmpty();
-        assertEnd(UNKNOWN, 1);
     }
 
     @Test

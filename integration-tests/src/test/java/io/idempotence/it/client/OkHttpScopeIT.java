@@ -142,22 +142,6 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
         assertThat(ids().subList(3, 6)).isEqualTo(ids().subList(0, 3));
     }
 
-    @Test
-    void idIsSavedBeforeItIsSentAndIsNotSentIfItCannotBe() {
-        OkHttpClient client = installed();
-        List<String> saved = new ArrayList<>();
-        assertThatThrownBy(() -> IdempotenceScope.saving(
-                        id -> {
-                            saved.add("\"" + id + "\"");
-                            throw new UncheckedIOException(new IOException("disk full"));
-                        },
-                        () -> send(client, order())))
-                .isInstanceOf(IOException.class)
-                .hasRootCauseMessage("disk full");
-        assertThat(received()).isEmpty();
-        assertThat(saved).hasSize(1);
-    }
-
     /** It saved a new one, or none. */
     @Test
     void idInEffectIsSavedWhateverGivesIt() throws IOException {
@@ -170,19 +154,6 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
         IdempotenceScope.saving(
                 id -> saved.add(id.value()), () -> ok(client, order().header("Idempotency-Key", "mine")));
         assertThat(saved).containsExactly("\"job-1\"", "\"job-1\"", "mine").isEqualTo(ids());
-    }
-
-    @Test
-    void resumedIdThatTheServerHalfMayHaveForgottenIsNotSent() throws IOException {
-        OkHttpClient client = installed();
-        Instant now = Instant.now();
-        IdempotenceScope.resume(JOB, now, () -> ok(client, order()));
-        assertThat(ids()).containsExactly("\"job-1\"");
-        Instant dayAgo = now.minus(Duration.ofDays(1));
-        assertThatThrownBy(() -> IdempotenceScope.resume(JOB, dayAgo, () -> send(client, order())))
-                .isInstanceOf(IOException.class)
-                .hasCauseInstanceOf(IllegalStateException.class);
-        assertThat(received()).hasSize(1);
     }
 
     @Test

@@ -232,7 +232,7 @@ abstract class RedirectContract extends ResponseContract {
     }
 
     /** Another origin. */
-    private static final class Elsewhere implements AutoCloseable {
+    static final class Elsewhere implements AutoCloseable {
         final List<RawRequest> received = new CopyOnWriteArrayList<>();
         final RawServer server;
 

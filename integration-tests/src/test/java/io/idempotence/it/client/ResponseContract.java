@@ -94,7 +94,7 @@ abstract class ResponseContract extends WireMockTestBase {
         return (OutcomeUnknown) end.thrown();
     }
 
-    private static RequestRefused assertRefused(End end, Refusal refusal) {
+    static RequestRefused assertRefused(End end, Refusal refusal) {
         assertThat(end.thrown()).as("%s", end).isInstanceOf(RequestRefused.class);
         RequestRefused refused = (RequestRefused) end.thrown();
         assertThat(refused.refusal()).isEqualTo(refusal);
@@ -190,32 +190,6 @@ abstract class ResponseContract extends WireMockTestBase {
 
     // ---- Retry-After
 
-    static List<ResponseDefinitionBuilder> retryAfterThatCanBeObeyed() {
-        String now = RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC));
-        return List.of(
-                status(503).withHeader("Retry-After", "0"),
-                status(503).withHeader("Retry-After", "1"),
-                status(503).withHeader("Retry-After", now),
-                status(503).withHeader("Retry-After", "soon"),
-                status(503).withHeader("Retry-After", "-1"),
-                status(503).withHeader("Retry-After", ""),
-                status(503).withHeader("Retry-After", "3600").withHeader("Retry-After-Ms", "5"),
-                status(503).withHeader("Retry-After-Ms", "5"),
-                status(503).withHeader("Retry-After-Ms", "fast").withHeader("Retry-After", "0"));
-    }
-
-    /** In every form that a time has, and in some that are none. A client that repeats the request by itself gets the same again. */
-    @ParameterizedTest
-    @MethodSource("retryAfterThatCanBeObeyed")
-    void unavailableServerIsAskedAgainAfterTheTimeItNames(ResponseDefinitionBuilder unavailable) {
-        attempt(1, unavailable);
-        attempt(2, ok());
-        assertOk(client().order());
-        assertOneId();
-        assertThat(attempts()).containsExactly("1", "2");
-        assertEnd(SUCCEEDED, 2);
-    }
-
     @ParameterizedTest
     @MethodSource("io.idempotence.it.client.RetryAfterTable#soon")
     void everyStatusToRetryObeysTheTimeBesideIt(RetryAfterTable.Row row) {
@@ -252,6 +226,37 @@ abstract class ResponseContract extends WireMockTestBase {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
+    void absurdNumberOfSecondsEndsTheCall(int status) {
+        alwaysGet(status(status).withHeader("Retry-After", RetryAfterTable.ABSURD));
+        End end = client().order();
+        assertOneId();
+        if (!readsAbsurdSecondsBeside(status)) {
+            assertThat(assertUnknown(end).lastCause()).hasStackTraceContaining("NumberFormatException");
+            assertEnd(UNKNOWN, received().size());
+            return;
+        }
+        assertThat(received()).hasSize(1);
+        if (status == 502 || status == 504) {
+            assertUnknown(end);
+            assertEnd(UNKNOWN, 1);
+        } else {
+            if (end.thrown() instanceof NumberFormatException) {
+                // The error decoder of that Feign cannot read it.
+                assertThat(System.getProperty("idempotence.test.feign")).startsWith("13.6.");
+            } else {
+                assertStatus(end, status);
+            }
+            assertEnd(FAILED, 1);
+        }
+    }
+
+    /** OkHttp does not where it looks whether to try again by itself: it throws, and nobody sees the response. */
+    boolean readsAbsurdSecondsBeside(int status) {
+        return true;
+    }
+
     @Test
     void serverIsNotAskedBeforeTheTimeItNames() {
         List<Long> arrivals = new CopyOnWriteArrayList<>();
@@ -268,19 +273,6 @@ abstract class ResponseContract extends WireMockTestBase {
         assertThat(arrivals).hasSize(2);
         assertThat(TimeUnit.NANOSECONDS.toMillis(arrivals.get(1) - arrivals.get(0)))
                 .isGreaterThanOrEqualTo(400);
-    }
-
-    /** The server's time is a lower bound: what does not fit into the deadline is not sent. */
-    @ParameterizedTest
-    @CsvSource({"Retry-After,3600", "Retry-After,2147483647", "Retry-After-Ms,3600000", "Retry-After,date"})
-    void retryAfterBeyondTheDeadlineEndsTheCall(String header, String value) {
-        String text = value.equals("date")
-                ? RetryAfterTable.date(ZonedDateTime.now(ZoneOffset.UTC).plusHours(1))
-                : value;
-        alwaysGet(status(503).withHeader(header, text));
-        assertStatus(client().order(), 503);
-        assertThat(received()).hasSize(1);
-        assertEnd(FAILED, 1);
     }
 
     @Test

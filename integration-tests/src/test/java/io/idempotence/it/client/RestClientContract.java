@@ -7,8 +7,6 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.spi.ILoggingEvent;
 import feign.BaseBuilder;
 import feign.Feign;
 import io.idempotence.client.IdempotenceClientConfig;
@@ -19,7 +17,6 @@ import io.idempotence.it.wire.RawServer;
 import io.idempotence.spring.client.IdempotentRestClient;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -114,29 +111,6 @@ abstract class RestClientContract extends ClientContract {
         assertEnd(UNKNOWN, 1);
     }
 
-    /** The user information of an address is nobody's business. */
-    @Test
-    void redirectToAnotherOriginIsLoggedOnceWithoutItsUserInformation() {
-        if (follows() == Follows.NOT) {
-            return;
-        }
-        alwaysGet(status(307).withHeader("Location", "http://user:secret@localhost:1/orders"));
-        ClientUnderTest client = client();
-        List<String> warnings = OkHttpInterceptorTestBase.logged(
-                        IdempotentRestClient.class.getName(), Level.WARN, () -> {
-                            client.order();
-                            client.order();
-                        })
-                .stream()
-                .map(ILoggingEvent::getFormattedMessage)
-                .toList();
-        assertThat(warnings)
-                .singleElement()
-                .asString()
-                .contains("http://localhost:1")
-                .doesNotContain("secret");
-    }
-
     private static End end(RestClient client, String url, String body) {
         try {
             return client.post()
@@ -154,6 +128,11 @@ abstract class RestClientContract extends ClientContract {
     @Override
     Class<? extends Throwable> failureToSend() {
         return ResourceAccessException.class;
+    }
+
+    @Override
+    Class<?> logger() {
+        return IdempotentRestClient.class;
     }
 
     @Override
