@@ -12,11 +12,9 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RequestRefused;
 import io.idempotence.http.Refusal;
-import io.idempotence.internal.Causes;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
-import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.http.HttpClient;
@@ -47,7 +45,6 @@ import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.web.bind.annotation.RequestBody;
-import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 import org.springframework.web.client.support.RestClientAdapter;
@@ -196,41 +193,6 @@ class RestClientsTest extends OrdersConsumer {
         assertThat(order(client(factory))).isEqualTo("order 1: tea");
         assertThat(provider.executions()).hasValue(1);
         assertOneId(2);
-    }
-
-    @ParameterizedTest
-    @MethodSource("factories")
-    void responseThatIsAlwaysLostIsUnknownAndTheExceptionCarriesTheId(ClientHttpRequestFactory factory) {
-        proxy.loseResponses(99);
-        assertThatThrownBy(() -> order(client(factory)))
-                .isInstanceOf(ResourceAccessException.class)
-                .isInstanceOfSatisfying(RestOutcomeUnknownException.class, unknown -> {
-                    assertThat("\"" + unknown.id() + "\"")
-                            .isEqualTo(proxy.headers("Idempotency-Key").get(0));
-                    assertThat(unknown.attempts()).isEqualTo(3);
-                    assertThat(unknown.lastCause()).isInstanceOf(IOException.class);
-                });
-        assertOneId(3);
-    }
-
-    @ParameterizedTest
-    @MethodSource("factories")
-    void refusedConnectionIsRetriedAndNothingIsUnknown(ClientHttpRequestFactory factory) throws IOException {
-        RestClient client = client(factory).mutate().baseUrl(nobody()).build();
-        assertThatThrownBy(() -> order(client))
-                .isInstanceOf(ResourceAccessException.class)
-                .isNotInstanceOf(OutcomeUnknown.class)
-                .satisfies(thrown ->
-                        assertThat(Causes.has(thrown, ConnectException.class)).isTrue());
-        assertThat(events())
-                .singleElement()
-                .satisfies(event -> assertThat(event.attempts()).isEqualTo(3));
-    }
-
-    @ParameterizedTest
-    @MethodSource("factories")
-    void attemptThatHangsEndsAtTheDeadline(ClientHttpRequestFactory factory) {
-        assertEndsAtTheDeadline(client(factory));
     }
 
     /** On Spring 6, a second run of the rest of a chain skips the interceptors. */
