@@ -2,6 +2,7 @@ package io.idempotence.server;
 
 import static io.idempotence.server.FaultyProvider.ID;
 import static io.idempotence.server.FaultyProvider.KEY;
+import static io.idempotence.server.FaultyProvider.SHORT_LEASE;
 import static io.idempotence.server.FaultyProvider.unavailable;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
@@ -16,6 +17,7 @@ import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -29,6 +31,9 @@ class BrokenLogTest {
     @RegisterExtension
     private final FaultyProvider provider = new FaultyProvider();
 
+    /** The thread for which every line is too much. */
+    private volatile @Nullable Thread silenced;
+
     private final LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
     private final TurboFilter broken = new TurboFilter() {
         @Override
@@ -37,7 +42,7 @@ class BrokenLogTest {
             boolean hasException =
                     params != null && Stream.of(params).anyMatch(parameter -> parameter instanceof Throwable);
             if (logger.getName().equals(Idempotence.class.getName())
-                    && (hasException || level.isGreaterOrEqual(Level.WARN))) {
+                    && (hasException || level.isGreaterOrEqual(Level.WARN) || Thread.currentThread() == silenced)) {
                 throw new IllegalStateException("the log is broken");
             }
             return FilterReply.NEUTRAL;
@@ -82,6 +87,16 @@ class BrokenLogTest {
                 }))
                 .hasMessage("the log is broken");
         assertThat(state()).isEqualTo(State.UNKNOWN);
+    }
+
+    @Test
+    @DisplayName("T9: a claim that cannot even be logged is given back, and nothing renews it")
+    void aClaimThatCannotBeLoggedIsGivenBack() {
+        Idempotence idempotence = provider.idempotence(SHORT_LEASE);
+        silenced = Thread.currentThread();
+        assertThatThrownBy(() -> idempotence.execute(ID, provider::work)).hasMessage("the log is broken");
+        assertThat(provider.runs).hasValue(0);
+        assertThat(state()).isEqualTo(State.RELEASED);
     }
 
     @Test

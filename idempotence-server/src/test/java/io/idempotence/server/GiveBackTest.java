@@ -11,11 +11,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import ch.qos.logback.classic.Level;
-import ch.qos.logback.classic.Logger;
-import ch.qos.logback.classic.LoggerContext;
-import ch.qos.logback.classic.turbo.TurboFilter;
-import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.storage.ClaimResult;
@@ -40,8 +35,6 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.slf4j.LoggerFactory;
-import org.slf4j.Marker;
 
 /** T21: a claim under which nothing runs, because its reply was lost, is given back. */
 class GiveBackTest {
@@ -378,32 +371,6 @@ class GiveBackTest {
         assertThat(provider.refusal(provider.idempotence())).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
         await().until(() -> memory.find(KEY).orElseThrow().state() == State.RELEASED);
         assertThat(provider.runs).hasValue(0);
-    }
-
-    @Test
-    @DisplayName("T9: a claim that cannot even be logged is given back, and nothing renews it")
-    void aClaimThatCannotBeLoggedIsGivenBack() {
-        Thread caller = Thread.currentThread();
-        TurboFilter brokenLog = new TurboFilter() {
-            @Override
-            public FilterReply decide(
-                    Marker marker, Logger logger, Level level, String format, Object[] params, Throwable thrown) {
-                if (logger.getName().equals(Idempotence.class.getName()) && Thread.currentThread() == caller) {
-                    throw new IllegalStateException("the log is broken");
-                }
-                return FilterReply.NEUTRAL;
-            }
-        };
-        Idempotence idempotence = provider.idempotence(SHORT_LEASE);
-        LoggerContext logs = (LoggerContext) LoggerFactory.getILoggerFactory();
-        logs.addTurboFilter(brokenLog);
-        try {
-            assertThatThrownBy(() -> idempotence.execute(ID, provider::work)).hasMessage("the log is broken");
-        } finally {
-            logs.getTurboFilterList().remove(brokenLog);
-        }
-        assertThat(provider.runs).hasValue(0);
-        assertThat(memory.find(KEY).orElseThrow().state()).isEqualTo(State.RELEASED);
     }
 
     private void loseReplies(Throwable failure) {

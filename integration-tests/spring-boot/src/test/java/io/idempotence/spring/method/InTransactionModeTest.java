@@ -383,16 +383,16 @@ class InTransactionModeTest {
     @DisplayName("P2: of two duplicates at once, one runs and the other gets its result")
     void aDuplicateOfARunningRequestWaitsForItsResult() throws Exception {
         CountDownLatch isRunning = new CountDownLatch(1);
-        CountDownLatch mayCommit = new CountDownLatch(1);
+        CompletableFuture<Void> mayCommit = new CompletableFuture<>();
         BEFORE_COMMIT.set(() -> {
             isRunning.countDown();
-            awaitUninterruptibly(mayCommit);
+            mayCommit.join();
         });
         CompletableFuture<TestServer.Response> first = server.postAsync("/book", id);
         assertThat(isRunning.await(30, TimeUnit.SECONDS)).isTrue();
         CompletableFuture<TestServer.Response> second =
                 server.postAsync("/book", id, "Content-Type", "application/json", "Prefer", "wait=30");
-        mayCommit.countDown();
+        mayCommit.complete(null);
         assertThat(first.get(30, TimeUnit.SECONDS).body()).isEqualTo("booked");
         assertThat(second.get(30, TimeUnit.SECONDS).isReplayed()).isTrue();
         assertThat(effects()).isEqualTo(1);
@@ -426,15 +426,6 @@ class InTransactionModeTest {
         int session = jdbc.queryForObject("select pg_backend_pid()", Integer.class);
         try (HikariDataSource other = pool()) {
             new JdbcTemplate(other).queryForObject("select pg_terminate_backend(?)", Boolean.class, session);
-        }
-    }
-
-    private static void awaitUninterruptibly(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException(e);
         }
     }
 
