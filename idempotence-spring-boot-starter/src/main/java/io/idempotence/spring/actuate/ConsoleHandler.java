@@ -174,7 +174,7 @@ final class ConsoleHandler implements HttpRequestHandler {
     }
 
     private ConsolePage found(String id, HttpServletRequest request) {
-        RecordsView.Owner owner = new RecordsView.Owner(
+        RecordsView.IdOwner owner = new RecordsView.IdOwner(
                 given(request, "principal"), given(request, "scope"), given(request, "operation"));
         List<RecordsView.Found> found = records().find(id, owner);
         ConsolePage page = page(request, "Search");

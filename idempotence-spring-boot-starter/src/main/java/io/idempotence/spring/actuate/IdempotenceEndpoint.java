@@ -72,7 +72,7 @@ final class IdempotenceEndpoint {
             @org.springframework.lang.Nullable @Nullable String after) {
         return respond(() -> {
             if (id != null) {
-                return found(id, new RecordsView.Owner(principal, scope, operation));
+                return found(id, new RecordsView.IdOwner(principal, scope, operation));
             }
             if (principal != null || scope != null || operation != null) {
                 throw new IllegalArgumentException(
@@ -82,7 +82,7 @@ final class IdempotenceEndpoint {
         });
     }
 
-    private Map<String, Object> found(String id, RecordsView.Owner owner) {
+    private Map<String, Object> found(String id, RecordsView.IdOwner owner) {
         List<Map<String, Object>> rows = records().find(id, owner).stream()
                 .map(found -> {
                     Map<String, Object> row = new LinkedHashMap<>();

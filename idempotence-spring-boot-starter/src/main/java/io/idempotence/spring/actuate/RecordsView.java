@@ -42,11 +42,11 @@ final class RecordsView {
      *
      * @param operation the operation of an {@code execute}; a request has none
      */
-    record Owner(
+    record IdOwner(
             @Nullable String principal,
             @Nullable String scope,
             @Nullable String operation) {
-        Owner {
+        IdOwner {
             if (principal != null && scope != null) {
                 throw new IllegalArgumentException(
                         "principal NAME is short for scope principal:NAME: give one of them");
@@ -69,7 +69,7 @@ final class RecordsView {
      *
      * @throws CorruptRecordException if there are some, and none of them can be read
      */
-    List<Found> find(String id, Owner owner) {
+    List<Found> find(String id, IdOwner owner) {
         IdempotenceId checked = new IdempotenceId(id);
         Map<String, StorageKey> keys = new LinkedHashMap<>();
         if (owner.operation() == null) {

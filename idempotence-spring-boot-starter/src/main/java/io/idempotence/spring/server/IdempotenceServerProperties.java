@@ -65,7 +65,7 @@ public record IdempotenceServerProperties(
         @Nullable Integer filterOrder,
         @DefaultValue Header header,
         @DefaultValue Policy policy,
-        @DefaultValue Redis redis,
+        @DefaultValue RedisSettings redis,
         @DefaultValue Jdbc jdbc,
         @DefaultValue Memory memory) {
     static final String PREFIX = "idempotence.server";
@@ -141,7 +141,7 @@ public record IdempotenceServerProperties(
      *
      * @param timeout Longest time to wait for a reply, with Lettuce. Jedis has its own timeouts.
      */
-    public record Redis(@DefaultValue("1s") Duration timeout) {}
+    public record RedisSettings(@DefaultValue("1s") Duration timeout) {}
 
     /**
      * The storage in a database.

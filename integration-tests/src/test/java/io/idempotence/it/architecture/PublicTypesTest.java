@@ -181,7 +181,7 @@ class PublicTypesTest {
                 server.IdempotenceServerProperties.Jdbc
                 server.IdempotenceServerProperties.Memory
                 server.IdempotenceServerProperties.Policy
-                server.IdempotenceServerProperties.Redis
+                server.IdempotenceServerProperties.RedisSettings
                 server.IdempotenceServerProperties.Scope
                 server.IdempotenceServerProperties.Storage
                 """);
