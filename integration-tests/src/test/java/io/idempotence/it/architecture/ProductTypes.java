@@ -11,14 +11,4 @@ final class ProductTypes implements ImportOption {
     public boolean includes(Location location) {
         return noTestFolders.includes(location) && !location.contains("-tests.jar");
     }
-
-    /** The classes of the library modules, without the starter, which joins all modules with Spring. */
-    static final class OfLibraries implements ImportOption {
-        private final ImportOption product = new ProductTypes();
-
-        @Override
-        public boolean includes(Location location) {
-            return product.includes(location) && !location.contains("idempotence-spring-boot-starter");
-        }
-    }
 }
