@@ -12,7 +12,14 @@ import org.slf4j.LoggerFactory;
 /** The messages that a logger gets during a test. No appender prints them. Register it as a {@code @RegisterExtension}. */
 final class SilentLog implements BeforeEachCallback, AfterEachCallback {
     private final Logger logger;
-    private final ListAppender<ILoggingEvent> log = new ListAppender<>();
+    private final ListAppender<ILoggingEvent> log = new ListAppender<>() {
+        /** An event names the thread that asks it first. */
+        @Override
+        protected void append(ILoggingEvent event) {
+            event.prepareForDeferredProcessing();
+            super.append(event);
+        }
+    };
 
     SilentLog(String name) {
         this.logger = (Logger) LoggerFactory.getLogger(name);
