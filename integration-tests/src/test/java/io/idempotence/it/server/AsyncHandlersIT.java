@@ -44,35 +44,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Handlers that respond from another thread, later. */
 class AsyncHandlersIT extends FilterTestBase {
     @Test
-    void asyncResponsesFromAnotherThreadReachBothCallers() {
-        ServletServer server = serve((request, response) -> {
-            AsyncContext async = request.startAsync();
-            executor.execute(() -> {
-                respond(async, 201, "from another thread");
-                async.complete();
-            });
-        });
-        HttpResponse<byte[]> first = call(server);
-        assertThat(first.statusCode()).isEqualTo(201);
-        assertThat(text(first)).isEqualTo("from another thread");
-        assertSameResponse(first, call(server));
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
-    void asyncCompletedBeforeTheServletReturnsReachesBothCallers() {
-        ServletServer server = serve((request, response) -> {
-            AsyncContext async = request.startAsync(request, response);
-            respond(async, 200, "at once");
-            async.complete();
-        });
-        HttpResponse<byte[]> first = call(server);
-        assertThat(text(first)).isEqualTo("at once");
-        assertSameResponse(first, call(server));
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
     void asyncDispatchesReachBothCallers() {
         ServletServer server = serve(AsyncHandlersIT::dispatchTwice);
         HttpResponse<byte[]> first = call(server);
@@ -221,52 +192,6 @@ class AsyncHandlersIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(404);
         awaitReplay(server, first);
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
-    void nonBlockingHandlersReachBothCallers() {
-        ServletServer server = serve((request, response) -> {
-            AsyncContext async = request.startAsync();
-            ByteArrayOutputStream body = new ByteArrayOutputStream();
-            ServletInputStream in = request.getInputStream();
-            in.setReadListener(new ReadListener() {
-                @Override
-                public void onDataAvailable() throws IOException {
-                    while (in.isReady() && !in.isFinished()) {
-                        body.write(in.read());
-                    }
-                }
-
-                @Override
-                public void onAllDataRead() throws IOException {
-                    ServletOutputStream out = async.getResponse().getOutputStream();
-                    out.setWriteListener(new WriteListener() {
-                        @Override
-                        public void onWritePossible() throws IOException {
-                            while (out.isReady()) {
-                                out.write(body.toByteArray());
-                                async.complete();
-                                return;
-                            }
-                        }
-
-                        @Override
-                        public void onError(Throwable e) {
-                            async.complete();
-                        }
-                    });
-                }
-
-                @Override
-                public void onError(Throwable e) {
-                    async.complete();
-                }
-            });
-        });
-        HttpResponse<byte[]> first = call(server);
-        assertThat(text(first)).isEqualTo("{\"amount\":5}");
-        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 

@@ -4,6 +4,7 @@ import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.text;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.FailureRule;
@@ -43,15 +44,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @DisplayName("Error pages")
 class ErrorPagesIT extends FilterTestBase {
     @Test
-    void sendErrorIsReplayedWithTheContainersPage() {
-        ServletServer server = serve((request, response) -> response.sendError(404, "no such account"));
-        HttpResponse<byte[]> first = call(server);
-        assertThat(first.statusCode()).isEqualTo(404);
-        awaitReplay(server, first);
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
     @DisplayName("T23: sendError is recorded before its caller sees it")
     void sendErrorIsRecordedBeforeItsCallerSeesIt() {
         ServletServer server = serve((request, response) -> response.sendError(422, "no such account"));
@@ -62,26 +54,6 @@ class ErrorPagesIT extends FilterTestBase {
             assertSameResponse(first, second);
         }
         assertThat(runs).hasValue(20);
-    }
-
-    @Test
-    void theApplicationsErrorPageIsReplayedByteForByte() {
-        errorPage = "/error";
-        AtomicInteger pages = new AtomicInteger();
-        ServletServer server = serve((request, response) -> {
-            if (request.getDispatcherType() == DispatcherType.ERROR) {
-                response.setContentType("application/json");
-                response.getWriter().print("{\"page\":" + pages.incrementAndGet() + "}");
-            } else {
-                response.sendError(409, "conflict");
-            }
-        });
-        HttpResponse<byte[]> first = call(server);
-        assertThat(first.statusCode()).isEqualTo(409);
-        assertThat(text(first)).isEqualTo("{\"page\":1}");
-        assertSameResponse(first, call(server));
-        assertThat(runs).hasValue(1);
-        assertThat(pages).hasValue(1);
     }
 
     @Test
@@ -296,13 +268,5 @@ class ErrorPagesIT extends FilterTestBase {
                 .isEqualTo(bare.headers().allValues("Location").size());
         awaitReplay(server, first);
         assertThat(runs).hasValue(1);
-    }
-
-    private static void awaitLatch(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
     }
 }

@@ -1,17 +1,15 @@
 package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.refusal;
-import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.FailureRule;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
-import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
@@ -20,183 +18,24 @@ import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
-import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
 import java.util.EnumSet;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.stream.Stream;
-import org.assertj.core.api.SoftAssertions;
-import org.awaitility.Awaitility;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.web.filter.ShallowEtagHeaderFilter;
 
-/** Filters of others that wrap the response, in front of ours and behind it: callers see what they see without ours. */
+/** Filters in front that start asynchronous processing, wrap the response or proceed twice. {@code FilterMatrixIT} has those in common use. */
 class FiltersInFrontIT extends FilterTestBase {
-    /** How a handler responds. */
-    enum Way {
-        AT_ONCE,
-        BY_WRITER,
-        FORWARDS,
-        PAIR_THEN_COMPLETES,
-        CONTEXT_THEN_COMPLETES,
-        CAPTURED_THEN_COMPLETES,
-        PAIR_THEN_DISPATCHES,
-        CONTEXT_THEN_DISPATCHES,
-        FORWARDS_AND_DISPATCHES,
-        REDIRECTS,
-        SENDS_ERROR
-    }
-
-    private void respond(Way way, HttpServletRequest request, HttpServletResponse response)
-            throws IOException, ServletException {
-        if (request.getDispatcherType() == DispatcherType.ERROR && way != Way.SENDS_ERROR) {
-            respond(response, 500, "error");
-            return;
-        }
-        boolean again = request.getDispatcherType() != DispatcherType.REQUEST;
-        switch (way) {
-            case AT_ONCE -> respond(response, 201, "paid");
-            case BY_WRITER -> {
-                response.setStatus(201);
-                response.setContentType("text/plain;charset=utf-8");
-                response.getWriter().print("paid \u00fc");
-            }
-            case FORWARDS -> {
-                if (again) {
-                    respond(response, 201, "forwarded");
-                } else {
-                    request.getServletContext().getRequestDispatcher("/view").forward(request, response);
-                }
-            }
-            case PAIR_THEN_COMPLETES -> complete(request.startAsync(request, response));
-            case CONTEXT_THEN_COMPLETES -> complete(request.startAsync());
-            case CAPTURED_THEN_COMPLETES -> {
-                AsyncContext async = request.startAsync();
-                later(request, () -> {
-                    respond(response, 201, "paid later");
-                    async.complete();
-                });
-            }
-            case PAIR_THEN_DISPATCHES ->
-                dispatch(again, request, response, () -> request.startAsync(request, response));
-            case CONTEXT_THEN_DISPATCHES -> dispatch(again, request, response, request::startAsync);
-            case FORWARDS_AND_DISPATCHES -> {
-                if (request.getDispatcherType() == DispatcherType.REQUEST) {
-                    request.getRequestDispatcher("/view").forward(request, response);
-                } else if (request.getDispatcherType() == DispatcherType.FORWARD) {
-                    AsyncContext async = request.startAsync(request, response);
-                    later(request, async::dispatch);
-                } else {
-                    respond(response, 201, "dispatched to " + request.getRequestURI());
-                }
-            }
-            case REDIRECTS -> response.sendRedirect("/elsewhere");
-            case SENDS_ERROR -> {
-                if (again) {
-                    respond(response, 409, "page");
-                } else {
-                    response.sendError(409, "conflict");
-                }
-            }
-        }
-    }
-
-    private interface Starter {
-        AsyncContext start();
-    }
-
     private interface Writing {
         void write() throws IOException;
-    }
-
-    private void complete(AsyncContext async) {
-        later(async.getRequest(), () -> {
-            respond(async, 201, "paid later");
-            async.complete();
-        });
-    }
-
-    private void dispatch(boolean again, HttpServletRequest request, HttpServletResponse response, Starter starter)
-            throws IOException {
-        if (again) {
-            respond(response, 201, "paid by dispatch of " + request.getRequestURI());
-        } else {
-            AsyncContext async = starter.start();
-            later(request, async::dispatch);
-        }
-    }
-
-    static Stream<Arguments> stacks() {
-        return Stream.of(OtherFilter.values())
-                .flatMap(other -> Stream.of(Arguments.of(other, true), Arguments.of(other, false)));
-    }
-
-    @ParameterizedTest(name = "{0}, in front: {1}")
-    @MethodSource("stacks")
-    void callersSeeWhatTheySeeWithoutTheFilter(OtherFilter other, boolean front) {
-        errorPage = "/error";
-        Handler handler = (request, response) -> respond(Way.valueOf(request.getHeader("X-Way")), request, response);
-        ServletServer without = start(handler, context -> {
-            outermost(context);
-            other.add(context);
-        });
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(handler, context -> {
-            outermost(context);
-            if (front) {
-                other.add(context);
-            }
-            IdempotenceFilter.install(context, idempotence);
-            if (!front) {
-                other.add(context);
-            }
-        });
-        SoftAssertions.assertSoftly(softly -> {
-            for (Way way : Way.values()) {
-                softly.check(() -> assertSameWithAndWithout(way, without, server));
-            }
-        });
-    }
-
-    private void assertSameWithAndWithout(Way way, ServletServer without, ServletServer server) {
-        HttpResponse<byte[]> plain = call(without, way);
-        runs.set(0);
-        HttpResponse<byte[]> first = call(server, way);
-        boolean lost = (plain.body().length == 0 && way != Way.REDIRECTS)
-                || text(plain).equals("error");
-        // On Tomcat 11, a forward suspends the response of a filter that has held its body back;
-        // ours gives it all the same.
-        if (!(way == Way.FORWARDS && lost)) {
-            assertSame(way, plain, first);
-            assertThat(first.headers().allValues("X-Held"))
-                    .as("%s", way)
-                    .isEqualTo(plain.headers().allValues("X-Held"));
-        }
-        AtomicReference<HttpResponse<byte[]>> second = new AtomicReference<>();
-        Awaitility.await().until(() -> {
-            second.set(call(server, way));
-            return !"in-progress".equals(Http.refusal(second.get()));
-        });
-        if (!lost) {
-            assertThat(runs).as("%s", way).hasValue(1);
-            assertThat(replayed(second.get())).as("%s", way).isTrue();
-            assertSame(way, first, second.get());
-        }
-    }
-
-    private HttpResponse<byte[]> call(ServletServer server, Way way) {
-        return Http.post(server.uri("/payments"), id + way, "{}", "X-Way", way.name());
     }
 
     /** Lets handlers go on in other threads when every filter has returned. */
@@ -217,7 +56,7 @@ class FiltersInFrontIT extends FilterTestBase {
     private void later(ServletRequest request, Writing task) {
         CountDownLatch returned = (CountDownLatch) request.getAttribute("returned");
         executor.execute(() -> {
-            await(returned);
+            awaitLatch(returned);
             try {
                 task.write();
             } catch (IOException e) {
@@ -226,50 +65,41 @@ class FiltersInFrontIT extends FilterTestBase {
         });
     }
 
-    private static void assertSame(Object what, HttpResponse<byte[]> expected, HttpResponse<byte[]> actual) {
-        assertThat(actual.statusCode() + " " + text(actual))
-                .as("%s", what)
-                .isEqualTo(expected.statusCode() + " " + text(expected));
-        assertThat(actual.headers().allValues("Content-Type"))
-                .as("%s", what)
-                .isEqualTo(expected.headers().allValues("Content-Type"));
-    }
-
+    /** Without ours, Tomcat 11 loses the response of a forward then: it suspends its own when the forward returns. */
     @ParameterizedTest
-    @EnumSource(OtherFilter.class)
-    void duplicateThatWaitsBehindAFilterGetsTheResponse(OtherFilter other) throws Exception {
-        CountDownLatch started = new CountDownLatch(1);
-        CountDownLatch mayEnd = new CountDownLatch(1);
+    @CsvSource({"true, true", "true, false", "false, true", "false, false"})
+    void whatAForwardWritesReachesBothCallersThroughAFilterThatHoldsIt(boolean front, boolean dispatches) {
         Idempotence idempotence = idempotence();
         ServletServer server = start(
                 (request, response) -> {
-                    started.countDown();
-                    await(mayEnd);
-                    respond(response, 201, "paid");
+                    if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                        request.getRequestDispatcher("/view").forward(request, response);
+                    } else if (request.getDispatcherType() == DispatcherType.FORWARD && dispatches) {
+                        later(request, request.startAsync(request, response)::dispatch);
+                    } else {
+                        respond(response, 201, "forwarded");
+                    }
                 },
                 context -> {
-                    other.add(context);
+                    outermost(context);
+                    if (front) {
+                        holdBodies(context);
+                    }
                     IdempotenceFilter.install(context, idempotence);
+                    if (!front) {
+                        holdBodies(context);
+                    }
                 });
-        CompletableFuture<HttpResponse<byte[]>> first =
-                Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{}"));
-        await(started);
-        CompletableFuture<HttpResponse<byte[]>> duplicate =
-                Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{}", "Prefer", "wait=9"));
-        Awaitility.await().until(() -> events.contains(IdempotenceEvent.IN_PROGRESS));
-        mayEnd.countDown();
-        assertSame(other, first.get(20, TimeUnit.SECONDS), duplicate.get(20, TimeUnit.SECONDS));
-        assertThat(replayed(duplicate.get())).isTrue();
-        assertThat(text(duplicate.get())).isEqualTo("paid");
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("forwarded");
+        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 
-    private static void await(CountDownLatch latch) {
-        try {
-            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+    private static void holdBodies(ServletContext context) {
+        FilterRegistration.Dynamic etag = context.addFilter("etag", new ShallowEtagHeaderFilter());
+        etag.setAsyncSupported(true);
+        etag.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC), true, "/*");
     }
 
     @Test
@@ -286,35 +116,14 @@ class FiltersInFrontIT extends FilterTestBase {
                 },
                 context -> {
                     outermost(context);
-                    OtherFilter.PASSES_THROUGH.add(context);
+                    inFront(
+                            context,
+                            (request, response, chain) -> chain.doFilter(
+                                    request, new HttpServletResponseWrapper((HttpServletResponse) response)));
                     IdempotenceFilter.install(context, idempotence);
                 });
         assertThat(text(call(server))).isEqualTo("one two");
         assertThat(Http.refusal(awaitEnd(server))).isEqualTo("result-unavailable");
-        assertThat(runs).hasValue(1);
-    }
-
-    @Test
-    void filterRegisteredForRequestsOnlyReplaysTheErrorPage() {
-        errorPage = "/error";
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
-                (request, response) -> {
-                    if (request.getDispatcherType() == DispatcherType.ERROR) {
-                        respond(response, 400, "page " + System.nanoTime());
-                    } else {
-                        response.sendError(400, "bad");
-                    }
-                },
-                context -> {
-                    FilterRegistration.Dynamic filter = context.addFilter(
-                            "by hand", IdempotenceFilter.builder(idempotence).build());
-                    filter.setAsyncSupported(true);
-                    filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
-                });
-        HttpResponse<byte[]> first = call(server);
-        assertThat(text(first)).startsWith("page ");
-        assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
 

@@ -1,6 +1,5 @@
 package io.idempotence.it.server;
 
-import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
@@ -90,29 +89,6 @@ class ResponsesIT extends FilterTestBase {
         assertThat(refusal(response)).isNull();
     }
 
-    @Test
-    @DisplayName("redirects are recorded as the client sees them")
-    void redirectsReplay() {
-        ServletServer server = serve((request, response) -> {
-            if (!request.getRequestURI().equals("/see-other")) {
-                response.sendRedirect("/payments/2");
-            } else if (ServletServer.isServlet61()) {
-                response.sendRedirect("/payments/1", 303);
-            } else {
-                response.setStatus(303);
-                response.setHeader("Location", "/payments/1");
-            }
-        });
-        HttpResponse<byte[]> found = post(server.uri("/found"), "k1", "");
-        assertThat(found.statusCode()).isEqualTo(302);
-        assertThat(found.headers().firstValue("Location").orElseThrow()).endsWith("/payments/2");
-        assertSameResponse(found, post(server.uri("/found"), "k1", ""));
-        HttpResponse<byte[]> seeOther = post(server.uri("/see-other"), "k2", "");
-        assertThat(seeOther.statusCode()).isEqualTo(303);
-        assertSameResponse(seeOther, post(server.uri("/see-other"), "k2", ""));
-        assertThat(runs).hasValue(2);
-    }
-
     /** A container may finish its own response when a forward returns; the held response must still go out. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -198,12 +174,5 @@ class ResponsesIT extends FilterTestBase {
                         "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: " + id
                                 + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}")
                 .replaceFirst("Date: .*", "");
-    }
-
-    @Test
-    void responseWithoutBodyMayDeclareTheLengthOfAnother() {
-        ServletServer server = serve((request, response) -> response.setStatus(204));
-        HttpResponse<byte[]> first = call(server);
-        assertSameResponse(first, call(server));
     }
 }

@@ -1,13 +1,11 @@
 package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
-import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -19,18 +17,12 @@ import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import java.net.http.HttpResponse;
 import java.security.Principal;
-import java.util.ArrayList;
-import java.util.Collection;
 import java.util.EnumSet;
-import java.util.List;
-import java.util.UUID;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** The owner of an ID, and many requests at once. */
-class ScopeAndConcurrencyIT extends FilterTestBase {
+/** Records of different owners do not meet, nor do those of nested calls. */
+class ScopeIT extends FilterTestBase {
     @Test
     void anotherPrincipalsRecordIsNeverSeen() {
         Idempotence idempotence = idempotence();
@@ -98,33 +90,5 @@ class ScopeAndConcurrencyIT extends FilterTestBase {
         assertThat(text(two)).isEqualTo("of two");
         assertThat(runs).hasValue(2);
         assertSameResponse(one, post(server.uri("/pay"), id, "{}", "X-Tenant", "one"));
-    }
-
-    @Test
-    @DisplayName("T1, T3: a hundred concurrent duplicates run once")
-    void aHundredConcurrentDuplicatesRunOnce() {
-        ServletServer server = serve((request, response) -> {
-            response.setHeader("Location", "/payments/" + UUID.randomUUID());
-            respond(response, 201, "paid");
-        });
-        List<CompletableFuture<HttpResponse<byte[]>>> calls = new ArrayList<>();
-        for (int i = 0; i < 100; i++) {
-            calls.add(Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}")));
-        }
-        Collection<HttpResponse<byte[]>> responses =
-                calls.stream().map(CompletableFuture::join).toList();
-        assertThat(runs).hasValue(1);
-        assertThat(responses)
-                .allSatisfy(
-                        response -> assertThat(response.statusCode() == 201 || "in-progress".equals(refusal(response)))
-                                .isTrue());
-        assertThat(responses.stream()
-                        .filter(response -> response.statusCode() == 201)
-                        .map(response ->
-                                response.headers().firstValue("Location").orElseThrow())
-                        .distinct())
-                .hasSize(1);
-        assertThat(responses.stream().filter(response -> response.statusCode() == 201 && !replayed(response)))
-                .hasSize(1);
     }
 }

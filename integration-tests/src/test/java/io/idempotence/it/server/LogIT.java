@@ -9,12 +9,9 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
-import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
-import jakarta.servlet.Filter;
 import jakarta.servlet.FilterRegistration;
-import jakarta.servlet.ServletRegistration;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -27,29 +24,24 @@ import org.junit.jupiter.api.Test;
 import org.slf4j.MDC;
 
 /** The ID is in the MDC wherever a handler runs, and in no other request's. */
-abstract class LogContract {
+class LogIT extends FilterTestBase {
     private static final String KEY = "idempotenceId";
-
-    private final Idempotence idempotence = Idempotence.over(IdempotenceStorage.inMemory());
-    private final String id = UUID.randomUUID().toString();
 
     /** What the container's threads had before and after each dispatch, as a filter in front sees it. */
     private final List<String> around = new CopyOnWriteArrayList<>();
 
     private ServletServer server;
 
-    abstract ServletServer.Starter starter();
-
+    @Override
     @AfterEach
-    void close() {
-        server.close();
-        idempotence.close();
+    void closeAll() throws Exception {
+        super.closeAll();
         assertThat(around).isNotEmpty().allMatch("nothing"::equals);
     }
 
     @Test
     void handlerSeesItsId() {
-        serve((request, response) -> respond(response));
+        begin((request, response) -> respond(response));
 
         assertThat(responseTo(id)).isEqualTo(id);
         String other = UUID.randomUUID().toString();
@@ -58,16 +50,16 @@ abstract class LogContract {
 
     @Test
     void handlerThatFailsLeavesNothingBehind() {
-        serve((request, response) -> {
+        begin((request, response) -> {
             throw new IllegalStateException("for the test");
         });
 
-        assertThat(post(server.uri("/orders"), id, "{}").statusCode()).isEqualTo(500);
+        assertThat(call(server).statusCode()).isEqualTo(500);
     }
 
     @Test
     void asyncDispatchSeesItsId() {
-        serve((request, response) -> {
+        begin((request, response) -> {
             if (request.getDispatcherType() == DispatcherType.ASYNC) {
                 respond(response);
             } else {
@@ -81,7 +73,7 @@ abstract class LogContract {
 
     @Test
     void taskOnAThreadOfTheContainerSeesItsId() {
-        serve((request, response) -> {
+        begin((request, response) -> {
             AsyncContext async = request.startAsync();
             async.start(() -> {
                 respond((HttpServletResponse) async.getResponse());
@@ -93,7 +85,7 @@ abstract class LogContract {
     }
 
     private String responseTo(String which) {
-        return text(post(server.uri("/orders"), which, "{}"));
+        return text(post(server.uri("/payments"), which, "{}"));
     }
 
     private static void respond(HttpServletResponse response) {
@@ -104,29 +96,21 @@ abstract class LogContract {
         }
     }
 
-    private void serve(Handler handler) {
-        server = starter()
-                .start(
-                        context -> {
-                            Filter outside = (request, response, chain) -> {
-                                around.add(present());
-                                try {
-                                    chain.doFilter(request, response);
-                                } finally {
-                                    around.add(present());
-                                }
-                            };
-                            FilterRegistration.Dynamic first = context.addFilter("outside", outside);
-                            first.setAsyncSupported(true);
-                            first.addMappingForUrlPatterns(
-                                    EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC), true, "/*");
-                            IdempotenceFilter.install(context, idempotence, "/*");
-                            ServletRegistration.Dynamic servlet =
-                                    context.addServlet("handler", ServletServer.servlet(handler));
-                            servlet.setAsyncSupported(true);
-                            servlet.addMapping("/orders");
-                        },
-                        null);
+    private void begin(Handler handler) {
+        Idempotence idempotence = idempotence();
+        server = start(handler, context -> {
+            FilterRegistration.Dynamic first = context.addFilter("outside", (request, response, chain) -> {
+                around.add(present());
+                try {
+                    chain.doFilter(request, response);
+                } finally {
+                    around.add(present());
+                }
+            });
+            first.setAsyncSupported(true);
+            first.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST, DispatcherType.ASYNC), true, "/*");
+            IdempotenceFilter.install(context, idempotence);
+        });
     }
 
     private static String present() {
