@@ -14,6 +14,7 @@ import io.idempotence.it.wire.RawServer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -37,31 +38,43 @@ class DefaultClientAttemptIT extends AttemptContract {
         BaseBuilder<?, ?> builder = async
                 ? AsyncFeign.builder().client(waitingFor(holding))
                 : Feign.builder().client(holding);
-        Orders[] orders = new Orders[1];
-        Consumer<Runnable> overAKeptConnection = call -> {
-            AtomicReference<RawServer> self = new AtomicReference<>();
-            try (RawServer server = RawServer.start((request, client) -> {
-                client.getOutputStream()
-                        .write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".getBytes(StandardCharsets.ISO_8859_1));
-                RawServer.read(client.getInputStream());
-                self.get().stopListening();
-                RawServer.reset(client);
-            })) {
-                self.set(server);
-                orders[0] = target(builder, server.url());
-                orders[0].create("opens a connection to be kept");
-                events.clear();
-                call.run();
-            }
-        };
         install(builder, fast().build());
-        overAKeptConnection.accept(() -> {
-            assertThatThrownBy(() -> orders[0].unprotected("x")).isExactlyInstanceOf(RetryableException.class);
+        overAKeptConnection(builder, orders -> {
+            assertThatThrownBy(() -> orders.unprotected("x")).isExactlyInstanceOf(RetryableException.class);
             assertEnd(FAILED, 1);
         });
-        overAKeptConnection.accept(() -> {
-            assertThatThrownBy(() -> orders[0].create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
+        overAKeptConnection(builder, orders -> {
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 3);
         });
+    }
+
+    /** It streams a body, and so does not send it again, but there is none. */
+    @Test
+    void requestWithoutABodyThatTheClientRepeatsByItselfIsNotTakenForNotSent() {
+        BaseBuilder<?, ?> builder = builder();
+        install(builder, fast().build());
+        overAKeptConnection(builder, orders -> {
+            assertThatThrownBy(orders::tick).isInstanceOf(FeignOutcomeUnknownException.class);
+            assertEnd(UNKNOWN, 3);
+        });
+    }
+
+    /** The server takes one more request over the connection, resets it and listens no more. */
+    private void overAKeptConnection(BaseBuilder<?, ?> builder, Consumer<Orders> call) {
+        AtomicReference<RawServer> self = new AtomicReference<>();
+        try (RawServer server = RawServer.start((request, client) -> {
+            client.getOutputStream()
+                    .write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".getBytes(StandardCharsets.ISO_8859_1));
+            RawServer.read(client.getInputStream());
+            self.get().stopListening();
+            RawServer.reset(client);
+        })) {
+            self.set(server);
+            Orders orders = target(builder, server.url());
+            orders.create("opens a connection to be kept");
+            events.clear();
+            call.accept(orders);
+        }
     }
 }

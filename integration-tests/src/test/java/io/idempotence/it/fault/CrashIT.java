@@ -50,19 +50,6 @@ class CrashIT {
 
     @ParameterizedTest
     @ValueSource(strings = {"before", "after"})
-    void killedAroundThePaymentTheRetryIsRefusedAsUnknown(String when) throws Exception {
-        try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.REFUSE)) {
-            killWhile(when, OnAbandoned.REFUSE);
-            HttpResponse<byte[]> response = other.payWhenNotInProgress(id);
-            assertThat(response.statusCode()).isEqualTo(409);
-            assertThat(refusal(response)).isEqualTo("outcome-unknown");
-            assertThat(text(response)).contains("\"retryable\":false", "\"safeNewId\":false");
-        }
-        assertThat(Files.readAllLines(ledger)).hasSize(when.equals("before") ? 0 : 1);
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"before", "after"})
     void killedAroundThePaymentTheRetryRunsAgainWhereTheOperationAllowsIt(String when) throws Exception {
         try (ProviderProcess other = ProviderProcess.start(redis.address(), ledger, OnAbandoned.RE_EXECUTE)) {
             killWhile(when, OnAbandoned.RE_EXECUTE);

@@ -60,19 +60,10 @@ abstract class PairContract extends RedisPairTestBase {
         return through(plan, fast(), client(), 20_000, instances());
     }
 
-    // ---- one fault
+    // ---- faults of one call
 
     @ParameterizedTest
     @EnumSource
-    void oneFaultOnTheWayAndThereIsOnePaymentAndItsResponse(Fault fault) {
-        Payments payments = pair((request, n) -> n == 1 ? fault : NONE);
-        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
-        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
-        assertOneId();
-    }
-
-    @ParameterizedTest
-    @EnumSource(names = "NONE", mode = EnumSource.Mode.EXCLUDE)
     void faultAfterFaultOnBothInstancesAndThereIsOnePaymentAndItsResponse(Fault fault) {
         Payments payments = pair((request, n) -> n <= 3 ? fault : NONE);
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");

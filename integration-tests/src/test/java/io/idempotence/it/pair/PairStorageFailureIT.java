@@ -8,7 +8,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.FeignRequestRefusedException;
-import io.idempotence.http.Refusal;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.time.Duration;
@@ -34,21 +33,6 @@ class PairStorageFailureIT extends PairTestBase {
     }
 
     @Test
-    void redisAwayForTheFirstAttemptAndBackForTheSecondPaysOnce() {
-        Payments payments = through((request, n) -> {
-            if (n == 1) {
-                redis.kill();
-            } else if (n == 2) {
-                redis.restart();
-            }
-            return NONE;
-        });
-        assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
-        assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
-        assertThat(proxy.statusLines().get(0)).contains(" 503");
-    }
-
-    @Test
     void redisKilledDuringThePaymentWhoseResponseIsLostAndTheRetriesStillGetTheReceipt() {
         handler.set((request, response) -> {
             String receipt = ledger.pay(order(request));
@@ -64,24 +48,6 @@ class PairStorageFailureIT extends PairTestBase {
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(proxy.statusLines().get(1)).contains(" 503");
-    }
-
-    @Test
-    void redisThatStaysAwayEndsInStorageUnavailableAndNothingIsPaid() {
-        Payments payments = through(
-                (request, n) -> {
-                    if (n == 1) {
-                        redis.kill();
-                    }
-                    return NONE;
-                },
-                fast().maxAttempts(2));
-        FeignRequestRefusedException refused =
-                catchThrowableOfType(FeignRequestRefusedException.class, () -> payments.pay("order-1"));
-        assertThat(refused.refusal()).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        assertThat(refused.id()).isPresent();
-        assertThat(ledger.payments()).isEmpty();
-        assertThat(proxy.requests()).hasSize(2);
     }
 
     @Test
