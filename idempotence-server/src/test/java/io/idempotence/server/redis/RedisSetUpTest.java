@@ -20,7 +20,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.UnifiedJedis;
 
@@ -131,18 +130,6 @@ class RedisSetUpTest {
         try (EmbeddedRedis redis = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru");
                 UnifiedJedis client = ApplicationsClients.oneServer(type, redis.port())) {
             assertWarnedOnce(RedisIdempotenceStorage.using(client), "set noeviction");
-        }
-    }
-
-    @Test
-    void aServerOfTheApplicationsDriverIsLookedAtOnce() {
-        try (EmbeddedRedis redis = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru")) {
-            LettuceConnectionFactory connections = SpringDataStorageTest.connectionsTo(redis.port());
-            try {
-                assertWarnedOnce(RedisIdempotenceStorage.over(new SpringDataRedis(connections)), "set noeviction");
-            } finally {
-                connections.destroy();
-            }
         }
     }
 

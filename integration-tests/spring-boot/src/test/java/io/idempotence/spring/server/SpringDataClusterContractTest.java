@@ -1,5 +1,8 @@
-package io.idempotence.server.redis;
+package io.idempotence.spring.server;
 
+import io.idempotence.server.redis.EmbeddedRedisCluster;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.redis.ServerTime;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import java.time.Duration;
@@ -10,9 +13,9 @@ import org.junit.jupiter.api.Tag;
 import org.springframework.data.redis.connection.RedisClusterConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
-/** The storage contract over an application's Spring Data connections to a Cluster, with Lettuce. */
-@Tag("redis-7")
-class SpringDataClusterStorageTest extends IdempotenceStorageContract {
+/** The contract of every storage, over the connections of Spring Data to a Cluster with Lettuce. */
+@Tag("all")
+class SpringDataClusterContractTest extends IdempotenceStorageContract {
     private static EmbeddedRedisCluster cluster;
     private static LettuceConnectionFactory connections;
 
@@ -33,7 +36,7 @@ class SpringDataClusterStorageTest extends IdempotenceStorageContract {
 
     @Override
     protected IdempotenceStorage createStorage() {
-        return RedisIdempotenceStorage.over(new SpringDataRedis(connections));
+        return RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(5)));
     }
 
     @Override

@@ -1,0 +1,148 @@
+package io.idempotence.spring.server;
+
+import static org.assertj.core.api.Assertions.as;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
+
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import io.idempotence.server.CapturedLog;
+import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.server.storage.StorageUnavailableException.Certainty;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.springframework.beans.factory.DisposableBean;
+import org.springframework.beans.factory.InitializingBean;
+import org.springframework.context.SmartLifecycle;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
+import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
+import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
+import redis.clients.jedis.Jedis;
+
+/** What a Redis refuses, has forgotten or lost is told apart with each driver of Spring Data. */
+class SpringDataTroubleTest {
+    enum Driver {
+        LETTUCE(LettuceConnectionFactory::new),
+        JEDIS(JedisConnectionFactory::new);
+
+        private final Function<RedisStandaloneConfiguration, RedisConnectionFactory> connections;
+
+        Driver(Function<RedisStandaloneConfiguration, RedisConnectionFactory> connections) {
+            this.connections = connections;
+        }
+    }
+
+    private final List<DisposableBean> toDestroy = new ArrayList<>();
+
+    @AfterEach
+    void disconnect() throws Exception {
+        for (DisposableBean each : toDestroy) {
+            each.destroy();
+        }
+    }
+
+    private IdempotenceStorage storage(Driver driver, EmbeddedRedis redis) throws Exception {
+        RedisConnectionFactory connections =
+                driver.connections.apply(new RedisStandaloneConfiguration(redis.host(), redis.port()));
+        ((InitializingBean) connections).afterPropertiesSet();
+        ((SmartLifecycle) connections).start();
+        toDestroy.add((DisposableBean) connections);
+        return RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(1)));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void scriptsAreSentAgainToARedisThatForgotThem(Driver driver) throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            IdempotenceStorage storage = storage(driver, redis);
+            Claims.claim(storage, Claims.newKey());
+            jedis.scriptFlush();
+            assertThat(storage.claim(Claims.request(Claims.newKey()))).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void recordsThatCannotBeReadAreReportedAsSuch(Driver driver) throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            StorageKey key = Claims.newKey();
+            jedis.set(key.value(), "short");
+            IdempotenceStorage storage = storage(driver, redis);
+            assertThatThrownBy(() -> storage.claim(Claims.request(key))).isInstanceOf(CorruptRecordException.class);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aFullRedisRefusesAndIsNoOutage(Driver driver) throws Exception {
+        try (EmbeddedRedis full = EmbeddedRedis.start("--maxmemory", "1")) {
+            IdempotenceStorage storage = storage(driver, full);
+            assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
+                    .isInstanceOfSatisfying(
+                            StorageUnavailableException.class,
+                            e -> assertThat(e.certainty()).isEqualTo(Certainty.REFUSED))
+                    .hasMessageContaining("Redis replied OOM");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aRedisThatGoesDownMayHaveClaimed(Driver driver) throws Exception {
+        EmbeddedRedis redis = EmbeddedRedis.start();
+        IdempotenceStorage storage = storage(driver, redis);
+        Claims.claim(storage, Claims.newKey());
+        redis.close();
+        assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
+                .isInstanceOfSatisfying(
+                        StorageUnavailableException.class,
+                        e -> assertThat(e.nothingWritten()).isFalse())
+                .hasMessageContaining("could not claim");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aMissingRightIsNamed(Driver driver) throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.aclSetUser("default", "-scan", "-pttl");
+            IdempotenceStorage storage = storage(driver, redis);
+            assertThatThrownBy(() -> storage.list("payments").count())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("could not list: the Redis user lacks the right");
+            assertThatThrownBy(() -> storage.find(Claims.newKey()))
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("could not find: the Redis user lacks the right");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aServerThatMayEvictRecordsIsWarnedOfOnce(Driver driver) throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru");
+                CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
+            IdempotenceStorage storage = storage(driver, redis);
+            assertThat(log.warnings()).as("before the first call").isEmpty();
+            Claims.claim(storage, Claims.newKey());
+            Claims.claim(storage, Claims.newKey());
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .singleElement(as(STRING))
+                    .contains("Redis (the application's ", "set noeviction");
+        }
+    }
+}
