@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 
 /**
  * A proxy that can hold back the bytes of one direction or both. It passes them on later, in order, even if the client has given up in the
- * meantime.
+ * meantime. It can also lose the replies, or reset its connections.
  */
 public final class DelayProxy implements AutoCloseable {
     private final ServerSocket listener;
@@ -25,6 +25,8 @@ public final class DelayProxy implements AutoCloseable {
     private boolean requestsHeld;
     private boolean repliesHeld;
     private volatile boolean closed;
+    private volatile boolean cut;
+    private volatile boolean silent;
     private final Supplier<Tap> taps;
 
     /** An observer of the bytes on one connection, before they are passed on. It may change them, or throw to close the connection. */
@@ -79,6 +81,33 @@ public final class DelayProxy implements AutoCloseable {
         hold(false, false);
     }
 
+    /** Resets the connections that are open, and new ones until {@link #repair}. */
+    public void cut() {
+        cut = true;
+        sockets.forEach(DelayProxy::reset);
+    }
+
+    /** From now on requests arrive, and their replies are lost. */
+    public void silence() {
+        silent = true;
+    }
+
+    /** Ends {@link #cut} and {@link #silence}. Connections begin anew: after a gap nothing may follow. */
+    public void repair() {
+        silent = false;
+        cut = false;
+        sockets.forEach(DelayProxy::reset);
+    }
+
+    private static void reset(Socket socket) {
+        try {
+            socket.setSoLinger(true, 0);
+            socket.close();
+        } catch (IOException e) {
+            // closed already
+        }
+    }
+
     private void hold(boolean requests, boolean replies) {
         synchronized (gate) {
             requestsHeld = requests;
@@ -91,9 +120,20 @@ public final class DelayProxy implements AutoCloseable {
         while (true) {
             Socket client = listener.accept();
             accepted.incrementAndGet();
-            Socket server = new Socket(InetAddress.getLoopbackAddress(), target);
+            Socket server;
+            try {
+                server = new Socket(InetAddress.getLoopbackAddress(), target);
+            } catch (IOException e) {
+                // the server is down
+                reset(client);
+                continue;
+            }
             sockets.add(client);
             sockets.add(server);
+            if (cut) {
+                reset(client);
+                reset(server);
+            }
             if (closed) {
                 // accepted while this was closed
                 closeSockets();
@@ -110,13 +150,20 @@ public final class DelayProxy implements AutoCloseable {
             InputStream in = from.getInputStream();
             OutputStream out = to.getOutputStream();
             byte[] buffer = new byte[8192];
+            boolean lost = false;
             for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
                 awaitGate(requests);
-                tap.passes(requests, buffer, n);
-                out.write(buffer, 0, n);
-                out.flush();
+                lost |= silent && !requests;
+                if (!lost) {
+                    tap.passes(requests, buffer, n);
+                    out.write(buffer, 0, n);
+                    out.flush();
+                }
             }
             awaitGate(requests);
+        } finally {
+            sockets.remove(from);
+            sockets.remove(to);
         }
     }
 

@@ -12,6 +12,7 @@ import io.idempotence.it.chaos.ChaosPlan.Scene;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.fault.ProviderProcess;
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.redis.DelayProxy;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceRecord;
@@ -63,7 +64,7 @@ final class ChaosRun implements AutoCloseable {
     private final HistoryChecker checker;
     private final Path ledger = Files.createTempFile("chaos", ".ledger");
     private final EmbeddedRedis redis = EmbeddedRedis.startPersistent();
-    private final List<TcpLink> links = List.of(TcpLink.to(redis.port()), TcpLink.to(redis.port()));
+    private final List<DelayProxy> links = List.of(new DelayProxy(redis.port()), new DelayProxy(redis.port()));
     private final List<ProviderProcess> providers = new ArrayList<>();
     private final ChaosNetwork network;
     private final CloseableHttpClient hc5 =
@@ -352,7 +353,7 @@ final class ChaosRun implements AutoCloseable {
         for (ProviderProcess provider : providers) {
             provider.close();
         }
-        for (TcpLink link : links) {
+        for (DelayProxy link : links) {
             link.close();
         }
         redis.close();
