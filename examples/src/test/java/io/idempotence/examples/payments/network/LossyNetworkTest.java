@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Each fault does what its description says. */
+/** What reaches the provider in spite of a fault is paid, and nothing else is. */
 class LossyNetworkTest {
     private static final Duration READ_TIMEOUT = Duration.ofSeconds(1);
 
@@ -34,20 +34,6 @@ class LossyNetworkTest {
     }
 
     @Test
-    void withoutFaultTheResponseComes() throws Exception {
-        assertThat(pay(Fault.NONE, Duration.ofSeconds(5)).statusCode()).isEqualTo(201);
-        assertThat(payments()).isEqualTo(1);
-    }
-
-    @Test
-    void lostResponseIsPaidAndReset() throws Exception {
-        assertThatThrownBy(() -> pay(Fault.RESPONSE_LOST, Duration.ofSeconds(5)))
-                .isInstanceOf(IOException.class)
-                .isNotInstanceOf(HttpTimeoutException.class);
-        assertThat(payments()).isEqualTo(1);
-    }
-
-    @Test
     void lateResponseIsPaidAndTimesOut() throws Exception {
         assertThatThrownBy(() -> pay(Fault.RESPONSE_LATE, READ_TIMEOUT)).isInstanceOf(HttpTimeoutException.class);
         assertThat(payments()).isEqualTo(1);
@@ -61,21 +47,6 @@ class LossyNetworkTest {
         assertThat(payments()).isZero();
         assertThat(network.requests()).isPositive();
         assertThat(network.forwarded(0)).isZero();
-    }
-
-    @Test
-    void resetAfterIsPaidAllTheSame() throws Exception {
-        assertThatThrownBy(() -> pay(Fault.RESET_AFTER, Duration.ofSeconds(5)))
-                .isInstanceOf(IOException.class)
-                .isNotInstanceOf(HttpTimeoutException.class);
-        assertThat(payments()).isEqualTo(1);
-    }
-
-    @Test
-    void slowHandlerOutlivesTwoReadTimeouts() throws Exception {
-        assertThatThrownBy(() -> pay(Fault.SLOW_HANDLER, READ_TIMEOUT.multipliedBy(2)))
-                .isInstanceOf(HttpTimeoutException.class);
-        assertThat(payments()).isEqualTo(1);
     }
 
     private HttpResponse<String> pay(Fault fault, Duration timeout) throws Exception {
