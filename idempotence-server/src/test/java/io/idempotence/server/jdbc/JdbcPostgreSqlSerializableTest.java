@@ -6,8 +6,10 @@ import io.idempotence.server.storage.IdempotenceStorageContract;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 
 /** A pool without auto-commit whose connections are serializable. */
+@Tag("all")
 class JdbcPostgreSqlSerializableTest extends IdempotenceStorageContract {
     private static HikariDataSource pool;
 

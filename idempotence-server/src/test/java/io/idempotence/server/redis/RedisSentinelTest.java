@@ -7,46 +7,20 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
-import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.IdempotenceStorageContract;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Redis behind Sentinels, with waiting for replicas: the contract, and failovers. */
+/** Redis behind Sentinels, with waiting for replicas. */
 @Tag("redis-7")
 @Tag("jedis")
-class RedisSentinelTest extends IdempotenceStorageContract {
-    private static EmbeddedRedisSentinel redis;
-
-    @BeforeAll
-    static void start() {
-        redis = EmbeddedRedisSentinel.start();
-    }
-
-    @AfterAll
-    static void stop() {
-        redis.close();
-    }
-
-    @Override
-    protected IdempotenceStorage createStorage() {
-        return connect(redis);
-    }
-
-    @Override
-    protected void letPass(Duration duration) {
-        ServerTime.letPass(redis.primary(), duration);
-    }
-
-    private static RedisIdempotenceStorage connect(EmbeddedRedisSentinel redis) {
+class RedisSentinelTest {
+    static RedisIdempotenceStorage connect(EmbeddedRedisSentinel redis) {
         return RedisIdempotenceStorage.builder(redis.addresses())
                 .sentinel(EmbeddedRedisSentinel.NAME)
                 .client(Rights.applicationAnd(List.of(redis.primary(), redis.replica()), "scan", "info", "wait"))
@@ -84,11 +58,13 @@ class RedisSentinelTest extends IdempotenceStorageContract {
 
     @Test
     void aPrimaryThatTheSentinelsDoNotKnowIsNamed() {
-        assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.addresses())
-                        .sentinel("orders")
-                        .build())
-                .isInstanceOf(StorageUnavailableException.class)
-                .hasMessageContaining("Redis 'orders' of the Sentinels at " + redis.addresses());
+        try (EmbeddedRedisSentinel redis = EmbeddedRedisSentinel.start()) {
+            assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.addresses())
+                            .sentinel("orders")
+                            .build())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("Redis 'orders' of the Sentinels at " + redis.addresses());
+        }
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.it.chaos.ChaosPlan.Scene;
 import io.idempotence.it.chaos.HistoryChecker.Kind;
 import java.time.Duration;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The network of {@link ChaosIT} on its own. */
@@ -18,6 +19,7 @@ class ChaosOfTheNetworkIT {
         assertThat(report.count(Ending.Unknown.class)).as(report.toString()).isZero();
     }
 
+    @Tag("all")
     @Test
     void withoutTheFilterTheSameNetworkMakesDoubles() throws Exception {
         try (ChaosRun run = new ChaosRun(ChaosIT.SEED, Scene.NETWORK_FAULTS_WITHOUT_PROTECTION)) {

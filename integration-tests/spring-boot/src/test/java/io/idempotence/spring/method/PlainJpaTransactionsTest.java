@@ -6,11 +6,13 @@ import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.jdbc.core.JdbcTemplate;
 
 /** Transactions of JPA, with Hibernate, whose database has no records: nothing marks an execution there. */
+@Tag("all")
 @Timeout(60)
 class PlainJpaTransactionsTest {
     private static TestServer server;
