@@ -10,6 +10,7 @@ import io.idempotence.server.servlet.RequestScope;
 import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import jakarta.servlet.Filter;
+import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.DisplayName;
@@ -294,18 +295,19 @@ class OwnFiltersTest {
     }
 
     /** They ran unprotected. */
-    @ParameterizedTest
-    @ValueSource(strings = {"/PAYMENTS", "/v1/payments"})
+    @Test
     @DisplayName("P6: a handler with @Idempotent does not run for a request that no filter covered")
-    void aRequestThatNoFilterCoveredDoesNotRun(String path, CapturedOutput output) {
+    void aRequestThatNoFilterCoveredDoesNotRun(CapturedOutput output) {
         try (TestServer server = TestServer.start(AnyCase.class, "--idempotence.server.paths=/payments/*")) {
             assertThat(server.post("/payments", id).status()).isEqualTo(200);
-            assertThat(server.post(path, id).status()).isEqualTo(500);
-            assertThat(server.post(path + "/search", id).status()).isLessThan(500);
+            for (String path : List.of("/PAYMENTS", "/v1/payments")) {
+                assertThat(server.post(path, id).status()).isEqualTo(500);
+                assertThat(server.post(path + "/search", id).status()).isLessThan(500);
+                assertThat(output)
+                        .contains("Payments#pay() was not run: it has @Idempotent, and no idempotence filter covered"
+                                + " POST " + path);
+            }
         }
-        assertThat(output)
-                .contains("Payments#pay() was not run: it has @Idempotent, and no idempotence filter covered POST "
-                        + path);
     }
 
     /** Such as {@code @AutoConfigureMockMvc(addFilters = false)} makes. */

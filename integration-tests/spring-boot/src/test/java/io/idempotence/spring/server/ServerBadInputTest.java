@@ -24,6 +24,8 @@ import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.mock.web.MockServletContext;
+import org.springframework.web.context.support.GenericWebApplicationContext;
 
 /** Wrong settings and beans of the provider half. The start fails with Spring Boot's description and action. */
 @ExtendWith(OutputCaptureExtension.class)
@@ -58,7 +60,6 @@ class ServerBadInputTest {
                 "idempotence.server.keep-headers       | Set-Cookie | keepHeaders cannot keep 'Set-Cookie'",
                 "idempotence.server.problem-base       | problems | problemBase must be an absolute URI",
                 "idempotence.server.header.max-length  | 300      | the length of an ID must lie within 1 to 255",
-                "idempotence.server.paths              | payments | is not a URL pattern",
                 "idempotence.server.redis.timeout      | 0s       | timeout must be 10ms to 1m, got 0s",
             })
     void aValueThatIsNotAllowedIsReportedWithWhatIs(
@@ -200,6 +201,20 @@ class ServerBadInputTest {
     }
 
     @Test
+    void aPathThatIsNoUrlPatternIsReported(CapturedOutput output) {
+        assertThatThrownBy(
+                        () -> Orders.start("--idempotence.server.storage=memory", "--idempotence.server.paths=orders")
+                                .close())
+                .isNotNull();
+
+        assertThat(output)
+                .contains("APPLICATION FAILED TO START")
+                .contains("idempotence.server.paths", "'orders'")
+                .contains("is not a URL pattern")
+                .contains("Action:");
+    }
+
+    @Test
     void aFilterBeforeSpringSecurityIsRefused(CapturedOutput output) {
         assertThatThrownBy(() -> Orders.start(
                                 "--idempotence.server.storage=memory",
@@ -213,10 +228,12 @@ class ServerBadInputTest {
                 .contains("Set idempotence.server.filter-order to more than -100, or remove it");
     }
 
+    /** No web server is started. */
     private static void failsToStart(Class<?> application, String... arguments) {
         assertThatThrownBy(() -> new SpringApplicationBuilder(application)
                         .web(WebApplicationType.SERVLET)
-                        .properties("server.port=0", "spring.main.banner-mode=off")
+                        .contextFactory(type -> new GenericWebApplicationContext(new MockServletContext()))
+                        .properties("spring.main.banner-mode=off")
                         .run(arguments)
                         .close())
                 .isNotNull();
