@@ -38,8 +38,8 @@ final class ObservedRequest {
     /**
      * @param waiting the thread that waits for the response; null if none does
      * @throws IllegalStateException if the request does not carry its call's ID
-     * @throws IOException if the deadline is over, for example because an interceptor took too long, or if {@code waiting} is interrupted:
-     *     nothing is sent
+     * @throws IOException if the deadline is over, for example because an interceptor took too long, if {@code waiting} is interrupted, or
+     *     if the caller has cancelled the call: nothing is sent
      */
     ObservedRequest(
             Installation installation,
@@ -57,6 +57,9 @@ final class ObservedRequest {
         this.given = given;
         if (call.carriesId() && call.logical().deadline().isOver()) {
             throw seen.notSentInTime();
+        }
+        if (call.carriesId() && seen.isGivenUp()) {
+            throw seen.notSentAfterCancellation();
         }
         if (call.carriesId() && waiting != null && waiting.isInterrupted()) {
             throw seen.notSentByInterrupt();

@@ -28,6 +28,7 @@ final class AsyncCallLoop {
     private final CallThreads threads;
     private final CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
     private final AtomicBoolean over = new AtomicBoolean();
+    private volatile @Nullable Observation sending;
     private volatile @Nullable CompletableFuture<?> running;
     private volatile boolean waiting;
 
@@ -101,10 +102,11 @@ final class AsyncCallLoop {
     private void send(boolean first) {
         // First, so that a caller who gives up meanwhile does not take the request for one that is never sent.
         waiting = false;
+        Observation seen = new Observation();
+        sending = seen;
         if (over.get()) {
             return;
         }
-        Observation seen = new Observation();
         int attempt = steps.attemptToSend();
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
         whenEnded(end, (value, thrown) -> {
@@ -187,7 +189,12 @@ final class AsyncCallLoop {
         stage.whenComplete((value, thrown) -> guarded(() -> next.accept(value, thrown)));
     }
 
+    /** Ends the running request. One that is still being made, by an encoder or an interceptor, does not leave. */
     private void abort() {
+        Observation seen = sending;
+        if (seen != null) {
+            seen.giveUp();
+        }
         CompletableFuture<?> response = running;
         if (response != null) {
             response.cancel(true);

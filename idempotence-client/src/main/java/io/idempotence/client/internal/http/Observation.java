@@ -32,6 +32,7 @@ public final class Observation {
     private volatile boolean earlierDoubt;
     private volatile boolean once;
     private volatile boolean redirectRefused;
+    private volatile boolean givenUp;
 
     /** Records that a request is about to be sent. */
     public void started() {
@@ -77,6 +78,11 @@ public final class Observation {
         return withheld(new InterruptedIOException("the thread was interrupted before its request could be sent"));
     }
 
+    /** Records that a request was not sent because its call was cancelled. Returns the exception that says so. */
+    public InterruptedIOException notSentAfterCancellation() {
+        return withheld(new InterruptedIOException("the call was cancelled before its request could be sent"));
+    }
+
     /** An earlier request of the same exchange may have been sent. */
     private <E extends IOException> E withheld(E reason) {
         started();
@@ -114,6 +120,11 @@ public final class Observation {
     /** Records that the request must not be sent again: its body can be read only once, or the caller gave up. */
     public void mustNotBeSentAgain() {
         once = true;
+    }
+
+    /** Records that the caller no longer waits. A request that has not left yet must not leave. */
+    public void giveUp() {
+        givenUp = true;
     }
 
     /** Adds what an inner client half observed of this exchange, beyond its response or failure. */
@@ -170,6 +181,11 @@ public final class Observation {
     /** Whether {@link #redirectNotFollowed} was called. */
     public boolean isRedirectNotFollowed() {
         return redirectRefused;
+    }
+
+    /** Whether {@link #giveUp} was called. */
+    public boolean isGivenUp() {
+        return givenUp;
     }
 
     /** Whether {@link #mustNotBeSentAgain} was not called. */
