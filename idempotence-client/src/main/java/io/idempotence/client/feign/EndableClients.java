@@ -30,6 +30,7 @@ final class EndableClients {
             return switch (client.getClass().getName()) {
                 case HttpClients.OKHTTP -> EndableOkHttp.like(client, sending);
                 case HttpClients.HC5 -> EndableHc5.like(client, sending);
+                case HttpClients.JAVA11 -> EndableHttp2.like(client, sending);
                 default -> client;
             };
         } catch (ReflectiveOperationException | IllegalArgumentException e) {
@@ -38,13 +39,15 @@ final class EndableClients {
         }
     }
 
-    /** Only the client for OkHttp can end a request. */
+    /** Only the clients for OkHttp and java.net.http have something to end. */
     @SuppressWarnings("unchecked") // the same class
     static <C> AsyncClient<C> of(AsyncClient<C> client, ThreadBound<Watch> sending) {
         try {
-            return client.getClass().getName().equals(HttpClients.OKHTTP)
-                    ? (AsyncClient<C>) EndableOkHttp.like(client, sending)
-                    : client;
+            return switch (client.getClass().getName()) {
+                case HttpClients.OKHTTP -> (AsyncClient<C>) EndableOkHttp.like(client, sending);
+                case HttpClients.JAVA11 -> (AsyncClient<C>) EndableHttp2.like(client, sending);
+                default -> client;
+            };
         } catch (ReflectiveOperationException e) {
             cannotEnd(client, e);
             return client;

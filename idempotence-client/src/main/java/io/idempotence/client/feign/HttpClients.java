@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class HttpClients {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
     static final String HC5 = "feign.hc5.ApacheHttp5Client";
-    private static final String JAVA11 = "feign.http2client.Http2Client";
+    static final String JAVA11 = "feign.http2client.Http2Client";
     private static final String JAVA11_RESENDS = "jdk.httpclient.enableAllMethodRetry";
     private static final String PROXIED = "feign.Client$Proxied";
     private static final Set<String> DEFAULT = Set.of("feign.Client$Default", "feign.DefaultClient");

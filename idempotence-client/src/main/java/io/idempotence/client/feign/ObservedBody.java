@@ -34,16 +34,16 @@ final class ObservedBody implements Response.Body {
     private final Observation seen;
     private final Watch watch;
     private final long expected;
-    private final boolean endsReads;
+    private final HttpClients client;
     private @Nullable InputStream stream;
     private boolean decompresses;
 
-    private ObservedBody(Response.Body delegate, Observation seen, Watch watch, long expected, boolean endsReads) {
+    private ObservedBody(Response.Body delegate, Observation seen, Watch watch, long expected, HttpClients client) {
         this.delegate = delegate;
         this.seen = seen;
         this.watch = watch;
         this.expected = expected;
-        this.endsReads = endsReads;
+        this.client = client;
     }
 
     /**
@@ -72,7 +72,7 @@ final class ObservedBody implements Response.Body {
                 return response;
             }
             long expected = expectedLength(request, response, delegate);
-            ObservedBody body = new ObservedBody(delegate, seen, watch, expected, client.endsReads());
+            ObservedBody body = new ObservedBody(delegate, seen, watch, expected, client);
             int read = status < 300 ? 1 : LONGEST_ERROR;
             if ((status >= 300 || !framed) && body.readAhead(read) == 0 && !framed && !body.decompresses) {
                 throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
@@ -163,7 +163,7 @@ final class ObservedBody implements Response.Body {
         try {
             InputStream in = delegate.asInputStream();
             decompresses = Decompression.isDoneBy(in);
-            return new ObservedStream(in, seen, watch, expected, endsReads);
+            return new ObservedStream(in, seen, watch, expected, client);
         } catch (IOException e) {
             seen.bodyFailed(e);
             throw e;
@@ -192,15 +192,15 @@ final class ObservedBody implements Response.Body {
         private final Observation seen;
         private final Watch watch;
         private final long expected;
-        private final boolean endsReads;
+        private final HttpClients client;
         private long count;
 
-        ObservedStream(InputStream in, Observation seen, Watch watch, long expected, boolean endsReads) {
+        ObservedStream(InputStream in, Observation seen, Watch watch, long expected, HttpClients client) {
             super(in);
             this.seen = seen;
             this.watch = watch;
             this.expected = expected;
-            this.endsReads = endsReads;
+            this.client = client;
         }
 
         @Override
@@ -218,9 +218,15 @@ final class ObservedBody implements Response.Body {
             }
         }
 
-        /** A stream that decompresses always reports available bytes. */
+        /**
+         * Whether a read must not run in the caller's thread. A stream that decompresses always reports available bytes. java.net.http of
+         * JDK 17 loses an interrupt in any read that takes from its queue, also if there are bytes, and after the last one.
+         */
         private boolean mayBlock() throws IOException {
-            return !endsReads && count != expected && (in instanceof InflaterInputStream || in.available() == 0);
+            return client.isJava11()
+                    || (!client.endsReads()
+                            && count != expected
+                            && (in instanceof InflaterInputStream || in.available() == 0));
         }
 
         @Override

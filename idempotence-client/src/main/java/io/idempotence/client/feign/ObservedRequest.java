@@ -109,7 +109,7 @@ final class ObservedRequest {
         Response whole = response;
         if (watched != null) {
             if (httpClient.isJava11()) {
-                watched.exit(response::close);
+                watched.exitByClosing(response);
             }
             if (watched.departure().leavesDoubt()) {
                 seen.mayHaveBeenSentBefore();

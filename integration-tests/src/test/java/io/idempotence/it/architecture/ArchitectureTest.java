@@ -157,6 +157,13 @@ class ArchitectureTest {
             .should()
             .dependOnClassesThat(of("OkHttp", "okhttp3..", "okio..", "kotlin.."));
 
+    @ArchTest
+    static final ArchRule onlyTheAdapterUsesFeignsClientForTheJdk = noClasses()
+            .that()
+            .doNotHaveFullyQualifiedName("io.idempotence.client.feign.EndableHttp2")
+            .should()
+            .dependOnClassesThat(of("Feign's client for java.net.http", "feign.http2client.."));
+
     /** The client retries, the server's guard opens a circuit breaker. Neither needs more of the family. */
     @ArchTest
     static final ArchRule onlyTheClientAndTheGuardOfTheStorageUseResilience4j = noClasses()

@@ -25,6 +25,8 @@ enum ExchangeStage {
     HEADERS_STALL(socket -> write(socket, "HTTP/1.1 200 OK\r\nX-Stall: ")),
     BODY(socket -> drip(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")),
     BODY_STALL(socket -> write(socket, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nhalf")),
+    COMPRESSED_BODY_STALL(
+            socket -> write(socket, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000\r\n\r\n")),
     ERROR_BODY(socket -> drip(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\n")),
     ERROR_BODY_STALL(socket -> write(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\nhalf"));
 

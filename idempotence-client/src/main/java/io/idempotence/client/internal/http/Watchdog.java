@@ -107,6 +107,11 @@ public final class Watchdog {
             exits.add(exit);
         }
 
+        /** Adds a response, or its body, that ends the exchange when it is closed. */
+        public void exitByClosing(Closeable response) {
+            exit(() -> closeQuietly(response));
+        }
+
         /** Called before each request of the exchange is handed to the HTTP client. */
         public void requestStarts() {
             departure = new Departure();
@@ -229,13 +234,15 @@ public final class Watchdog {
                 response.close();
                 return;
             }
-            threads.runInBackground(() -> {
-                try {
-                    response.close();
-                } catch (IOException | RuntimeException e) {
-                    log.debug("An abandoned response could not be closed", e);
-                }
-            });
+            threads.runInBackground(() -> closeQuietly(response));
+        }
+
+        private void closeQuietly(Closeable response) {
+            try {
+                response.close();
+            } catch (IOException | RuntimeException e) {
+                log.debug("An abandoned response could not be closed", e);
+            }
         }
 
         /**
