@@ -5,6 +5,7 @@ import feign.Response;
 import io.idempotence.client.internal.http.Decompression;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.ResponseFraming;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayInputStream;
 import java.io.FilterInputStream;
@@ -15,9 +16,6 @@ import java.io.Reader;
 import java.io.SequenceInputStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
-import java.util.List;
-import java.util.Locale;
-import java.util.Set;
 import java.util.zip.InflaterInputStream;
 import org.jspecify.annotations.Nullable;
 
@@ -25,10 +23,6 @@ import org.jspecify.annotations.Nullable;
 final class ObservedBody implements Response.Body {
     /** The longest error body that is read ahead, in bytes. */
     private static final int LONGEST_ERROR = 1 << 20;
-
-    private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
-    /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
-    private static final Set<Integer> NEVER_READ = Set.of(401, 407);
 
     private final Response.Body delegate;
     private final Observation seen;
@@ -47,9 +41,8 @@ final class ObservedBody implements Response.Body {
     }
 
     /**
-     * Returns the response with such a body, if it has a body. HttpURLConnection takes the beginning of a response for the whole, wherever
-     * it was cut. So the end of a response must be proven. These are not accepted: a status of another kind, an error whose body is
-     * incomplete, and an absent body without framing, unless the client proves that the headers are complete.
+     * Returns the response with such a body, if it has a body. {@link ResponseFraming} must prove its end, and the body of an error must be
+     * complete.
      *
      * @param client may hide that something is missing, and may have reads that do not end with the exchange
      * @throws IOException if a part of the response may be missing
@@ -59,23 +52,16 @@ final class ObservedBody implements Response.Body {
         Response.Body delegate = response.body();
         try {
             int status = response.status();
-            if (status < 200 || status > 599) {
-                throw new IOException(
-                        "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
-            }
-            boolean framed = client.provesHeaders() || isFramed(response);
+            ResponseFraming framing = new ResponseFraming(
+                    status, response.headers(), client.provesHeaders() || endsWithoutHeaders(response));
             if (delegate == null) {
-                if (!client.provesHeaders() && !declaresNoBody(response)) {
-                    throw new IOException(
-                            "the response has no body, and no header that declares so: it may have been cut");
-                }
+                framing.checkAbsentBody();
                 return response;
             }
-            long expected = expectedLength(request, response, delegate);
-            ObservedBody body = new ObservedBody(delegate, seen, watch, expected, client);
-            int read = status < 300 ? 1 : LONGEST_ERROR;
-            if ((status >= 300 || !framed) && body.readAhead(read) == 0 && !framed && !body.decompresses) {
-                throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
+            ObservedBody body =
+                    new ObservedBody(delegate, seen, watch, expectedLength(request, response, delegate), client);
+            if ((status >= 300 || !framing.isFramed()) && body.readAhead(status < 300 ? 1 : LONGEST_ERROR) == 0) {
+                framing.checkEmptyBody(body.decompresses);
             }
             return response.toBuilder().body(body).build();
         } catch (IOException | RuntimeException e) {
@@ -84,42 +70,9 @@ final class ObservedBody implements Response.Body {
         }
     }
 
-    /**
-     * Whether a response declares that it has no body. A length other than 0, or chunks, announce one. HttpURLConnection returns none if
-     * the connection broke among the headers.
-     */
-    private static boolean declaresNoBody(Response response) {
-        return endsWithoutHeaders(response)
-                || NEVER_READ.contains(response.status())
-                || HeaderLines.of(response.headers(), "Content-Length").stream()
-                        .anyMatch(length -> length.trim().matches("0+"));
-    }
-
     private static boolean endsWithoutHeaders(Response response) {
         Request.ProtocolVersion version = response.protocolVersion();
-        return NEVER_WITH_BODY.contains(response.status())
-                || version == Request.ProtocolVersion.HTTP_2
-                || version == Request.ProtocolVersion.MOCK;
-    }
-
-    /** Whether the response declares where its body ends. */
-    private static boolean isFramed(Response response) {
-        return endsWithoutHeaders(response)
-                || isLength(HeaderLines.of(response.headers(), "Content-Length"))
-                || isChunked(HeaderLines.of(response.headers(), "Transfer-Encoding"));
-    }
-
-    /** A cut may also have shortened the number. */
-    private static boolean isLength(List<String> lengths) {
-        return !lengths.isEmpty() && lengths.get(0).trim().matches("[0-9]+");
-    }
-
-    private static boolean isChunked(List<String> codings) {
-        return !codings.isEmpty()
-                && codings.get(codings.size() - 1)
-                        .trim()
-                        .toLowerCase(Locale.ROOT)
-                        .endsWith("chunked");
+        return version == Request.ProtocolVersion.HTTP_2 || version == Request.ProtocolVersion.MOCK;
     }
 
     /** Returns how many bytes a reader must get, or -1 if that is unknown. */
@@ -263,8 +216,8 @@ final class ObservedBody implements Response.Body {
             if (read >= 0) {
                 count += read;
                 watch.check();
-            } else if (count < expected) {
-                throw new IOException("the body ended after " + count + " of " + expected + " bytes");
+            } else {
+                ResponseFraming.checkLength(count, expected);
             }
             return read;
         }

@@ -64,6 +64,11 @@ final class HttpComponentsEnds extends RequestEnds {
     }
 
     @Override
+    boolean endsReads() {
+        return true;
+    }
+
+    @Override
     boolean followsRedirects() {
         return redirects;
     }

@@ -61,6 +61,16 @@ abstract class RequestEnds {
         return true;
     }
 
+    /** Whether the body may have other bytes than those that were sent. */
+    boolean mayDecompress() {
+        return true;
+    }
+
+    /** Whether a waiting read of the body ends when the exchange is ended from another thread. */
+    boolean endsReads() {
+        return false;
+    }
+
     /** Whether redirects of unsafe requests are followed, here, because the client would send the ID to another origin. */
     boolean followsRedirects() {
         return false;
@@ -148,6 +158,11 @@ abstract class RequestEnds {
 
         @Override
         boolean provesHeaders() {
+            return false;
+        }
+
+        @Override
+        boolean mayDecompress() {
             return false;
         }
 

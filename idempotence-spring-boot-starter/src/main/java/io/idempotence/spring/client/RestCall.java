@@ -90,7 +90,7 @@ final class RestCall implements ClientAdapter {
                     (uri, method) -> new RestExchange(logical, line(), seen, watch, ends, redirects, uri, method));
             if (seen.hasSeenNothing()) {
                 // An interceptor responded by itself.
-                seen.responded(response.getStatusCode().value(), RestExchange.headersOf(response));
+                seen.responded(response.getStatusCode().value(), WholeResponse.headersOf(response));
                 seen.respondedHere();
             }
             return response;

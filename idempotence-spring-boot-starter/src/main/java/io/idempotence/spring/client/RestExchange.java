@@ -15,7 +15,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.URI;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -193,8 +192,8 @@ final class RestExchange implements ClientHttpRequest {
         seen.started();
         watch.requestStarts();
         try {
-            ClientHttpResponse response = WholeResponse.of(request.execute(), watch, ends.provesHeaders());
-            seen.responded(response.getStatusCode().value(), headersOf(response));
+            ClientHttpResponse response = WholeResponse.of(request.execute(), watch, ends);
+            seen.responded(response.getStatusCode().value(), WholeResponse.headersOf(response));
             return response;
         } catch (IOException e) {
             throw failed(request, e);
@@ -206,12 +205,6 @@ final class RestExchange implements ClientHttpRequest {
             seen.broken(false);
             throw e;
         }
-    }
-
-    static Map<String, Collection<String>> headersOf(ClientHttpResponse response) {
-        Map<String, Collection<String>> headers = new LinkedHashMap<>();
-        response.getHeaders().forEach((name, values) -> headers.put(name, List.copyOf(values)));
-        return headers;
     }
 
     /** Returns the exception to throw. */

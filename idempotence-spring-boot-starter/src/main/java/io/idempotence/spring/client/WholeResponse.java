@@ -1,13 +1,19 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.internal.http.Decompression;
+import io.idempotence.client.internal.http.ResponseFraming;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayInputStream;
+import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
@@ -18,10 +24,6 @@ import org.springframework.http.client.ClientHttpResponse;
 final class WholeResponse implements ClientHttpResponse {
     private static final int LONGEST = 1 << 20;
     private static final int BUFFER = 8192;
-    private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
-
-    /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
-    private static final Set<Integer> NEVER_READ = Set.of(401, 407);
 
     /** What a server sends piece by piece, for as long as it likes. */
     private static final Set<String> STREAMS =
@@ -40,30 +42,42 @@ final class WholeResponse implements ClientHttpResponse {
     /**
      * Reads the response.
      *
-     * @param provesHeaders whether the HTTP client fails if the headers were cut
      * @throws IOException if it is not complete; the response is then closed
      */
-    static WholeResponse of(ClientHttpResponse response, Watch watch, boolean provesHeaders) throws IOException {
+    static WholeResponse of(ClientHttpResponse response, Watch watch, RequestEnds ends) throws IOException {
         try {
-            int status = status(response);
-            if (status < 200 || status > 599) {
-                throw new IOException(
-                        "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
-            }
+            ResponseFraming framing = new ResponseFraming(status(response), headersOf(response), ends.provesHeaders());
             if (isStream(response.getHeaders())) {
                 return new WholeResponse(response, null, null);
             }
             InputStream in = response.getBody();
-            byte[] ahead = read(in, watch);
+            byte[] ahead = ends.endsReads() ? read(in, watch) : read(watched(in, watch), watch);
             boolean whole = ahead.length < LONGEST;
             if (whole) {
-                checkLength(response, status, ahead.length, provesHeaders, Decompression.isDoneBy(in));
+                framing.checkBody(ahead.length, ends.mayDecompress(), Decompression.isDoneBy(in));
             }
             return new WholeResponse(response, ahead, whole ? null : in);
         } catch (IOException | RuntimeException e) {
             watch.close(response);
             throw e;
         }
+    }
+
+    static Map<String, Collection<String>> headersOf(ClientHttpResponse response) {
+        Map<String, Collection<String>> headers = new LinkedHashMap<>();
+        response.getHeaders().forEach((name, values) -> headers.put(name, List.copyOf(values)));
+        return headers;
+    }
+
+    /** Reads in another thread, and closes the body when the exchange ends. */
+    private static InputStream watched(InputStream in, Watch watch) {
+        watch.exitByClosing(in);
+        return new FilterInputStream(in) {
+            @Override
+            public int read(byte[] buffer, int offset, int length) throws IOException {
+                return watch.read(in, buffer, offset, length);
+            }
+        };
     }
 
     /** HttpURLConnection returns -1 for a response that is none, which Spring cannot represent. */
@@ -95,27 +109,6 @@ final class WholeResponse implements ClientHttpResponse {
             }
         }
         return Arrays.copyOf(all, length);
-    }
-
-    /** HttpURLConnection takes the beginning of a response for the whole, wherever it was cut. */
-    private static void checkLength(
-            ClientHttpResponse response, int status, int length, boolean provesHeaders, boolean decompressed)
-            throws IOException {
-        if (!provesHeaders && length == 0 && NEVER_READ.contains(status)) {
-            return;
-        }
-        HttpHeaders headers = response.getHeaders();
-        String announced = headers.getFirst("Content-Length");
-        if (announced != null
-                && announced.matches("[0-9]{1,18}")
-                && headers.getFirst("Content-Encoding") == null
-                && length < Long.parseLong(announced)) {
-            throw new IOException("the body ended after " + length + " of " + announced + " bytes");
-        }
-        boolean framed = announced != null || headers.getFirst("Transfer-Encoding") != null || decompressed;
-        if (!provesHeaders && !framed && length == 0 && !NEVER_WITH_BODY.contains(status)) {
-            throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
-        }
     }
 
     @Override

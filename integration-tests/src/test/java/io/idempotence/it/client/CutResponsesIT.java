@@ -85,7 +85,7 @@ class CutResponsesIT {
      * @param last the response to every later request
      * @param end what the caller sees, wherever it was cut
      */
-    private record Scenario(String name, int lost, String broken, String last, Predicate<Object> end) {
+    record Scenario(String name, int lost, String broken, String last, Predicate<Object> end) {
         @Override
         public String toString() {
             return name;
@@ -94,6 +94,11 @@ class CutResponsesIT {
         /** The asynchronous Apache HttpClient leaves it to its caller. */
         boolean isCompressed() {
             return broken.contains("gzip");
+        }
+
+        /** What a reader gets of it, or of the response to the attempt after it. */
+        String result() {
+            return last.equals(NO_MONEY) ? "402 no money" : "201 " + RESULT;
         }
 
         String response(int request, int length) {
@@ -113,7 +118,7 @@ class CutResponsesIT {
                 && e.contentUTF8().equals("no money");
     }
 
-    private static final List<Scenario> SCENARIOS = List.of(
+    static final List<Scenario> SCENARIOS = List.of(
             new Scenario("success", 0, CREATED, REPLAYED, IS_RESULT),
             new Scenario("success in chunks", 0, CREATED_IN_CHUNKS, REPLAYED, IS_RESULT),
             new Scenario("success, compressed", 0, compressed(RESULT), REPLAYED, IS_RESULT),
@@ -197,7 +202,7 @@ class CutResponsesIT {
     }
 
     private static void assertNeverTheWrongEndWithoutFeign(Scenario scenario) throws IOException {
-        String whole = scenario.last.equals(NO_MONEY) ? "402 no money" : "201 " + RESULT;
+        String whole = scenario.result();
         int endOfHeaders = scenario.broken.indexOf("\r\n\r\n") + 4;
         AtomicInteger length = new AtomicInteger();
         AtomicInteger requests = new AtomicInteger();
@@ -363,7 +368,7 @@ class CutResponsesIT {
         }
     }
 
-    private static IdempotenceClientConfig config(Duration deadline) {
+    static IdempotenceClientConfig config(Duration deadline) {
         return IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(1))
                 .maxWait(Duration.ofMillis(2))
@@ -382,7 +387,7 @@ class CutResponsesIT {
         return WireMockTestBase.target(WireMockTestBase.install(running.builder(), config(deadline)), server.url());
     }
 
-    private static void write(Socket socket, String response) throws IOException {
+    static void write(Socket socket, String response) throws IOException {
         socket.getOutputStream().write(response.getBytes(StandardCharsets.ISO_8859_1));
     }
 
@@ -390,7 +395,7 @@ class CutResponsesIT {
         return end(() -> orders.create("x"));
     }
 
-    private static Object end(Callable<Object> call) {
+    static Object end(Callable<Object> call) {
         try {
             return String.valueOf(call.call());
         } catch (Exception e) {

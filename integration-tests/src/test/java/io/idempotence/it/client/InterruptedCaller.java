@@ -1,8 +1,12 @@
 package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
+import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** A call in a thread of its own, which a test interrupts. */
 final class InterruptedCaller {
@@ -25,6 +29,16 @@ final class InterruptedCaller {
     /** Whether it waits for some time. */
     boolean waits() {
         return thread.getState() == Thread.State.TIMED_WAITING;
+    }
+
+    /** Waits until it is at one place for a while. */
+    void awaitStall() {
+        AtomicReference<List<StackTraceElement>> before = new AtomicReference<>(List.of());
+        await().pollInterval(Duration.ofMillis(50)).until(() -> {
+            List<StackTraceElement> now = List.of(thread.getStackTrace());
+            return now.equals(before.getAndSet(now));
+        });
+        assertThat(thread.isAlive()).as("the call still runs").isTrue();
     }
 
     void interrupt() {

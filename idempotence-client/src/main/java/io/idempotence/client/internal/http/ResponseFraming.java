@@ -1,0 +1,110 @@
+package io.idempotence.client.internal.http;
+
+import java.io.IOException;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The proof that a response is whole: where its body ends (RFC 9112, section 6). HttpURLConnection takes the beginning of a response for the
+ * whole, wherever it was cut, and keeps the beginning of a header. Apache HttpClient accepts the headers that arrived.
+ */
+public final class ResponseFraming {
+    private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
+
+    /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
+    private static final Set<Integer> NEVER_READ = Set.of(401, 407);
+
+    private final int status;
+    private final Map<String, Collection<String>> headers;
+    private final boolean proven;
+
+    /**
+     * @param proven whether the response has all its headers: its client or its protocol shows that
+     * @throws IOException if the status is that of no response
+     */
+    public ResponseFraming(int status, Map<String, Collection<String>> headers, boolean proven) throws IOException {
+        if (status < 200 || status > 599) {
+            throw new IOException(
+                    "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
+        }
+        this.status = status;
+        this.headers = headers;
+        this.proven = proven;
+    }
+
+    /** Whether the response certainly has all its headers, or one that declares where its body ends. */
+    public boolean isFramed() {
+        return proven || NEVER_WITH_BODY.contains(status) || contentLength() >= 0 || isChunked();
+    }
+
+    /**
+     * Checks a response for which its client returns no body.
+     *
+     * @throws IOException if no header declares that. A length other than 0, or chunks, announce a body
+     */
+    public void checkAbsentBody() throws IOException {
+        if (!proven && !NEVER_WITH_BODY.contains(status) && !NEVER_READ.contains(status) && contentLength() != 0) {
+            throw new IOException("the response has no body, and no header that declares so: it may have been cut");
+        }
+    }
+
+    /**
+     * Checks a body that turned out to be empty.
+     *
+     * @param decompressed whether it was decompressed, so that its data has an end of its own
+     * @throws IOException if it may have been cut
+     */
+    public void checkEmptyBody(boolean decompressed) throws IOException {
+        if (!isFramed() && !decompressed) {
+            throw new IOException("the response has neither a length nor chunks nor a body: it may have been cut");
+        }
+    }
+
+    /**
+     * Checks a body that was read to its end.
+     *
+     * @param length how many bytes it has
+     * @param mayDecompress whether its client may have decompressed it. The length then counts other bytes
+     * @param decompressed whether its client certainly has
+     * @throws IOException if it may have been cut
+     */
+    public void checkBody(long length, boolean mayDecompress, boolean decompressed) throws IOException {
+        if (length == 0 && !proven && NEVER_READ.contains(status)) {
+            return;
+        }
+        boolean asSent =
+                !mayDecompress || HeaderLines.of(headers, "Content-Encoding").isEmpty();
+        if (asSent) {
+            checkLength(length, contentLength());
+        }
+        if (length == 0) {
+            checkEmptyBody(decompressed);
+        }
+    }
+
+    /** @throws IOException if a body that has ended has fewer bytes than were announced; a negative number announces nothing */
+    public static void checkLength(long length, long announced) throws IOException {
+        if (length < announced) {
+            throw new IOException("the body ended after " + length + " of " + announced + " bytes");
+        }
+    }
+
+    /** The announced length; -1 if there is none. A cut may have left an empty one, or shortened the number. */
+    private long contentLength() {
+        List<String> lengths = HeaderLines.of(headers, "Content-Length");
+        String length = lengths.isEmpty() ? "" : lengths.get(0).trim();
+        return length.matches("[0-9]{1,18}") ? Long.parseLong(length) : -1;
+    }
+
+    private boolean isChunked() {
+        List<String> codings = HeaderLines.of(headers, "Transfer-Encoding");
+        return !codings.isEmpty()
+                && codings.get(codings.size() - 1)
+                        .trim()
+                        .toLowerCase(Locale.ROOT)
+                        .endsWith("chunked");
+    }
+}
