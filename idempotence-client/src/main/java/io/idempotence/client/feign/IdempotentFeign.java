@@ -27,84 +27,27 @@ import org.jspecify.annotations.Nullable;
  * Orders orders = IdempotentFeign.install(Feign.builder()).target(Orders.class, "https://orders.example");
  * }</pre>
  *
- * <p><b>Set-up:</b> call {@code install} once. Call it after {@code requestInterceptors(...)}, which drops earlier interceptors, and
- * after other capabilities that bring an invocation handler, such as {@code Resilience4jFeign.capability}. Interceptors added before see
- * no ID. Interceptors added after see the ID and must not change it. The encoder runs once for each call with an ID, and every attempt
- * sends what it wrote. {@code ReactorFeign}, {@code RxJavaFeign} and {@code HystrixFeign} are not supported. Neither are {@code suspend}
- * functions of Kotlin: building a client with one throws an {@link IllegalArgumentException}.
+ * <p><b>Set-up:</b> call {@code install} once, after {@code requestInterceptors(...)}, which drops earlier interceptors, and after other
+ * capabilities that bring an invocation handler. Interceptors added before see no ID. Interceptors added after see it and must not change
+ * it. {@code ReactorFeign}, {@code RxJavaFeign}, {@code HystrixFeign} and {@code suspend} functions of Kotlin are not supported.
  *
- * <p><b>Which calls carry an ID:</b> POST and PATCH (see {@link IdempotenceClientConfig#methods()}), methods and interfaces with {@link
- * io.idempotence.Idempotent}, and unsafe calls whose caller passes an {@code Idempotency-Key} header. GET, HEAD, OPTIONS and TRACE never
- * carry one.
- *
- * <p><b>Which ID:</b> the caller's header argument, else that of {@link io.idempotence.client.IdempotenceScope}, else one derived from
- * the {@link io.idempotence.InboundRequest} whose handler makes the call, else a new one.
- *
- * <p><b>Calls without an ID</b> behave as if this library were absent. Feign's {@code Retryer} and the HTTP client retry as usual, there
- * is no deadline, and exceptions are the usual ones. Only the listener gets an event.
- *
- * <p><b>What is retried:</b> requests that certainly were not sent, I/O failures, responses that may have been cut or that a decoder
- * rejects with a {@code RetryableException}, and the statuses of {@link IdempotenceClientConfig#statuses()}, unless the response is a stored
- * one. An execution in progress is polled within the attempt. Feign's own {@code Retryer} is not used. Attempts, waits and polls end at
- * {@link IdempotenceClientConfig#deadline()}. So does an exchange, in every stage that the table in {@code docs/deadlines.md} lists.
- *
- * <p><b>How a call ends</b> (promise P7):
+ * <p><b>How a call with an ID ends</b> (promise P7). A method that returns a future ends in the same ways, and every failure is in the future:
  *
  * <ul>
  *   <li>With a response: the decoded value, or the exception that Feign and the client's {@code ErrorDecoder} make of it. A method that
- *       returns {@code Response} gets the last response, error statuses included. Earlier ones are closed. Error bodies up to 1 MiB are
- *       read first. If the body ends early while the caller reads it, make the call again under the same ID.
- *   <li>With {@link FeignRequestRefusedException}, if the server half refused, whatever the return type.
- *   <li>With {@link FeignOutcomeUnknownException}, if the call may have been executed and no later response settled it. These do not
- *       settle an earlier attempt unless they are stored responses: the statuses of {@link IdempotenceClientConfig#statuses()}, and
- *       statuses that a login or a gateway may send before the operation sees the request (401, 403, 404, 413 and the like).
+ *       returns {@code Response} gets error statuses, too. If the body ends early while the caller reads it, make the call again under
+ *       the same ID.
+ *   <li>With {@link FeignRequestRefusedException}, if the server half refused.
+ *   <li>With {@link FeignOutcomeUnknownException}, if the call may have been executed and no later response settled it.
  *   <li>With the usual Feign exception, if nothing was sent, or if the last response was an error status and no attempt is in doubt.
- *   <li>With the exception of an interceptor, encoder or other code of the caller that prevented the request. With {@link
- *       io.idempotence.http.InvalidIdempotencyKeyException}, if the caller's header is not an ID. With {@link IllegalStateException}, if
- *       two calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call in doubt
- *       never ends like this.
+ *   <li>With the exception of an interceptor or encoder that prevented the request, {@link
+ *       io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or {@link IllegalStateException} if two
+ *       calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call in doubt never
+ *       ends like this.
  * </ul>
  *
- * <p>Of the unchecked exceptions of an HTTP client, only {@code RejectedExecutionException} and the refusals of Resilience4j's circuit
- * breaker, bulkhead and rate limiter can count as not sent: over Feign's client for OkHttp, if the request has a body and OkHttp has not
- * sent it; over Feign's default client; from the executor of Feign's asynchronous client. Over any other client they leave doubt. A thread
- * that is interrupted during a call makes no further attempt and keeps its flag.
- *
- * <p><b>Layers between the proxy and its attempts</b>, such as {@code Resilience4jFeign}, may run a call again. All runs have the call's
- * ID. The call ends with {@link FeignOutcomeUnknownException}, and what the layer threw is its cause, if the layer refuses another run of
- * a call that was executed or is in doubt, gives up while a request is in flight, or replaces the exception of an unknown outcome by one
- * without it as a cause. A run that follows one to which the operation responded starts in doubt.
- *
- * <p><b>A retry <em>above</em> the proxy</b> makes another call, with another ID, unless it is inside an {@link
- * io.idempotence.client.IdempotenceScope}. A warning is logged, once per method, if such a retry seems to follow an unknown outcome: the
- * same method, path and body within a minute.
- *
- * <p><b>Calls that return a future</b> follow the same rules, without a waiting thread. The {@code MethodInfoResolver} of {@code
- * AsyncFeign} decides which methods do. Every failure is in the future. The first attempt begins in the caller's thread, later ones in
- * {@link IdempotenceClientConfig#executor()}. Cancelling the future, or completing it otherwise, cancels the request in flight, and none
- * follows. The listener then gets {@code UNKNOWN} if a request was in flight or an earlier one left the call in doubt, because the
- * operation may have been executed, and else {@code FAILED}. If an asynchronous HTTP client has not ended its future 250 ms after the
- * deadline, that future is cancelled, and the call ends as if the request had timed out.
- *
- * <p><b>Responses that may have been cut:</b> {@code HttpURLConnection}, under Feign's default client, does not report that a response
- * ended early. So these leave the outcome of an attempt open, and the next attempt asks for it: a status outside 200 to 599; an empty
- * body with neither a length nor chunks (204 and 304 need none); an error with an incomplete body; a 409 without the server half's header
- * after an attempt in doubt. A body that is ended only by its connection is accepted.
- *
- * <p><b>HTTP clients that retry by themselves</b>, such as a load balancer with a retry of its own, hide their first request. If that one
- * was executed, an error status or a refused connection of the second ends the call with the usual Feign exception. Switch such retries
- * off. OkHttp retries when a kept connection breaks, after a 408, and after {@code Retry-After: 0}: call {@link
- * io.idempotence.client.okhttp.IdempotentOkHttp#install} on the client below, or at least build it with {@code
- * retryOnConnectionFailure(false)}. A first request of OkHttp that may have been executed leaves doubt. Feign's default client repeats
- * requests without a body. A failure of these leaves doubt, but an error status of the second request looks like one of the first.
- *
- * <p><b>Redirects</b> of calls with an ID are followed if the client's options allow it, but never to another origin (scheme, host or
- * port). That redirect is the response, and a warning is logged once per client. Within the origin, 307 and 308 repeat the request with
- * its ID. 301, 302 and 303 are followed as the HTTP client does, usually with a GET without the ID. Feign's default client does not
- * follow them for a request with a streamed body, so the redirect is the response. While an earlier attempt is in doubt, such a GET is
- * sent only if the redirect was a stored response. Otherwise the outcome stays unknown. Nothing is followed after a cancellation, an
- * interrupt or the deadline. If a load balancer replaces a service's name by an instance, a redirect of the instance to itself goes to
- * the service.
+ * <p>A call without an ID behaves as if this library were absent. The pages {@code docs/feign.md}, {@code docs/outcomes.md} and {@code
+ * docs/deadlines.md} have the rest: HTTP clients, redirects, retries of your own, what settles a doubt, and when a call ends at the latest.
  */
 public final class IdempotentFeign {
     private IdempotentFeign() {}
