@@ -1,9 +1,13 @@
 package io.idempotence.client.okhttp;
 
 import io.idempotence.client.internal.scope.WeakIdentityMap;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import okhttp3.Call;
 import okhttp3.EventListener;
+import okhttp3.Request;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,5 +45,30 @@ final class CallContexts implements EventListener.Factory {
         TrackedCall unknown = new TrackedCall(CallContext.NONE);
         calls.put(call, unknown);
         return unknown;
+    }
+
+    /**
+     * A {@link Call} with the context in which it was made and the state of its requests.
+     *
+     * <p>An interceptor in front may proceed more than once. With the same method and path that is the same logical call, sent again, whatever
+     * the host and the query. Any other request, for example for a token, is a call of its own.
+     */
+    static final class TrackedCall {
+        private final CallContext context;
+        private final ConcurrentMap<String, CallMemory> memories = new ConcurrentHashMap<>();
+
+        TrackedCall(CallContext context) {
+            this.context = context;
+        }
+
+        CallContext context() {
+            return context;
+        }
+
+        /** @param key the lines of the request's own ID; empty if it has none */
+        CallMemory memory(Request request, List<String> key) {
+            String name = request.method() + " " + request.url().encodedPath() + " " + String.join("\n", key);
+            return memories.computeIfAbsent(name, absent -> new CallMemory());
+        }
     }
 }

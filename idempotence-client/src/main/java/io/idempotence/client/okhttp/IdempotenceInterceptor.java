@@ -3,15 +3,19 @@ package io.idempotence.client.okhttp;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.github.resilience4j.retry.Retry;
+import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
+import io.idempotence.client.internal.call.ClientOperations;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import okhttp3.HttpUrl;
 import okhttp3.Interceptor;
 import okhttp3.Request;
 import okhttp3.Response;
@@ -20,13 +24,17 @@ import org.slf4j.LoggerFactory;
 
 /** The application interceptor that runs each call with an ID as a logical call. It works together with {@link WireInterceptor}. */
 final class IdempotenceInterceptor implements Interceptor {
-    private final OkHttpOperations operations;
+    private final ClientOperations operations;
+    private final @Nullable String name;
     private final CallContexts contexts;
     private final WireInterceptor wire;
     private final Watchdog watchdog = new Watchdog(new CallThreads(), LoggerFactory.getLogger(IdempotentOkHttp.class));
 
-    IdempotenceInterceptor(OkHttpOperations operations, CallContexts contexts, WireInterceptor wire) {
-        this.operations = operations;
+    /** @param name the client's name; null if it is the host of the call's URL */
+    IdempotenceInterceptor(
+            IdempotenceClientConfig config, @Nullable String name, CallContexts contexts, WireInterceptor wire) {
+        this.operations = new ClientOperations(config, LoggerFactory.getLogger(IdempotentOkHttp.class));
+        this.name = name;
         this.contexts = contexts;
         this.wire = wire;
     }
@@ -37,14 +45,14 @@ final class IdempotenceInterceptor implements Interceptor {
         if (HttpMethods.isSafe(request.method())) {
             return withoutId(chain, withoutKey(request));
         }
-        TrackedCall tracked = contexts.of(chain.call());
+        CallContexts.TrackedCall tracked = contexts.of(chain.call());
         CallContext context = CallContext.current(chain.call().request()).or(tracked.context());
         OuterAttempt above = context.outerAttempt();
         if (above != null) {
             // The request is already an attempt of the Feign half, which gives it the ID and retries it.
-            return PassedRequest.send(chain, above, wire);
+            return passedOn(chain, above);
         }
-        ClientOperation operation = operations.of(request);
+        ClientOperation operation = operation(request);
         if (!operation.carriesId(request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
             return withoutId(chain, request);
         }
@@ -64,9 +72,32 @@ final class IdempotenceInterceptor implements Interceptor {
         }
     }
 
+    private ClientOperation operation(Request request) {
+        String client = name == null ? authority(request.url()) : name;
+        return operations.of(client, HttpMethods.label(request.method()), null);
+    }
+
+    private static String authority(HttpUrl url) {
+        return url.port() == HttpUrl.defaultPort(url.scheme()) ? url.host() : url.host() + ":" + url.port();
+    }
+
+    /** Sends a request of a layer above, which gives the ID and retries. What OkHttp repeats by itself is reported to that layer. */
+    private Response passedOn(Chain chain, OuterAttempt above) throws IOException {
+        Observation seen = new Observation();
+        if (above.seen().hasEarlierDoubt()) {
+            seen.mayHaveBeenSentBefore();
+        }
+        try {
+            OkHttpAttempt passed = new OkHttpAttempt(wire.redirects(), seen, above.call(), null, null);
+            return wire.send(passed, chain, chain.request());
+        } finally {
+            above.seen().learnFrom(seen);
+        }
+    }
+
     private Request withoutKey(Request request) {
         return request.header(IDEMPOTENCY_KEY) == null
-                        || !operations.of(request).config().enabled()
+                        || !operation(request).config().enabled()
                 ? request
                 : request.newBuilder().removeHeader(IDEMPOTENCY_KEY).build();
     }

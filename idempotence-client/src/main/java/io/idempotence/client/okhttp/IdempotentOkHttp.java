@@ -84,7 +84,7 @@ public final class IdempotentOkHttp {
         CallContexts contexts = new CallContexts(builder.build().eventListenerFactory());
         WireInterceptor wire = new WireInterceptor();
         return builder.eventListenerFactory(contexts)
-                .addInterceptor(new IdempotenceInterceptor(new OkHttpOperations(config, name), contexts, wire))
+                .addInterceptor(new IdempotenceInterceptor(config, name, contexts, wire))
                 .addNetworkInterceptor(wire);
     }
 }

@@ -204,7 +204,7 @@ final class OkHttpCall implements ClientAdapter {
         Request.Builder prepared = request.newBuilder();
         RepeatableBody sent = body;
         if (sent != null) {
-            prepared.method(request.method(), new AttemptBody(sent, seen, this::isGivenUp));
+            prepared.method(request.method(), sent.sentBy(seen, this::isGivenUp));
         }
         prepared.header(IDEMPOTENCY_KEY, line).header(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
         logical.waitPreference(clipped.readTimeoutMillis(), request.headers(PREFER))

@@ -1,5 +1,6 @@
 package io.idempotence.client.okhttp;
 
+import io.idempotence.client.internal.http.Observation;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.net.ProtocolException;
@@ -60,8 +61,13 @@ final class RepeatableBody {
         return length;
     }
 
-    boolean isDuplex() {
-        return duplex;
+    /**
+     * Returns the body as one attempt sends it.
+     *
+     * @param givenUp whether the caller has gone, so that nothing more is captured after the wire broke
+     */
+    RequestBody sentBy(Observation seen, BooleanSupplier givenUp) {
+        return new OfAttempt(seen, givenUp);
     }
 
     /** Whether it can still be written. False after it was written, if it cannot be written again. */
@@ -81,11 +87,6 @@ final class RepeatableBody {
                 + " of unknown length and longer than " + LIMIT
                 + " bytes, or was not read to its end; give the call a body"
                 + " that can be written again, or make a new call with the same ID");
-    }
-
-    /** Whether it can be written at most once, from the beginning or by now. */
-    boolean isOneShot() {
-        return oneShot || !isWritable();
     }
 
     /** Whether the application's own body is no longer needed. */
@@ -131,13 +132,8 @@ final class RepeatableBody {
         return content == null ? null : content.hashCode();
     }
 
-    /**
-     * Writes the body.
-     *
-     * @param givenUp whether the caller has gone, so that nothing more is captured after the wire broke
-     * @throws IOException what the wire or the source threw
-     */
-    void writeTo(BufferedSink wire, BooleanSupplier givenUp) throws IOException {
+    /** @throws IOException what the wire or the source threw */
+    private void writeTo(BufferedSink wire, BooleanSupplier givenUp) throws IOException {
         faulty = false;
         ByteString content = captured;
         RequestBody from = source;
@@ -174,6 +170,49 @@ final class RepeatableBody {
         IOException broken = tee.broken;
         if (broken != null) {
             throw broken;
+        }
+    }
+
+    private final class OfAttempt extends RequestBody {
+        private final Observation seen;
+        private final BooleanSupplier givenUp;
+
+        OfAttempt(Observation seen, BooleanSupplier givenUp) {
+            this.seen = seen;
+            this.givenUp = givenUp;
+        }
+
+        @Override
+        public @Nullable MediaType contentType() {
+            return type;
+        }
+
+        @Override
+        public long contentLength() {
+            return length;
+        }
+
+        @Override
+        public boolean isDuplex() {
+            return duplex;
+        }
+
+        /** OkHttp calls this before it sends a request again by itself. */
+        @Override
+        public boolean isOneShot() {
+            return oneShot || !isWritable();
+        }
+
+        @Override
+        public void writeTo(BufferedSink sink) throws IOException {
+            seen.bodyTaken();
+            try {
+                RepeatableBody.this.writeTo(sink, givenUp);
+            } finally {
+                if (!isWritable()) {
+                    seen.mustNotBeSentAgain();
+                }
+            }
         }
     }
 
