@@ -37,7 +37,8 @@ final class FeignInstaller implements FeignBuilderCustomizer, Ordered {
 
     @Override
     public void customize(Feign.Builder builder) {
-        boolean installed = FeignBuilders.isInstalled(builder);
+        boolean installed =
+                elements(builder, "capabilities").stream().anyMatch(IdempotentFeign.Installed.class::isInstance);
         if (builder instanceof FeignCircuitBreaker.Builder) {
             // The application's own installation may have other deadlines.
             builder.addCapability(new CircuitBreakerCapability(installed ? null : limits, builder));
@@ -45,13 +46,16 @@ final class FeignInstaller implements FeignBuilderCustomizer, Ordered {
         if (installed) {
             return;
         }
-        Client client = FeignBuilders.client(builder);
-        if (client != null && MAY_BE_BALANCED) {
+        if (MAY_BE_BALANCED && SpringInternals.field(builder, "client") instanceof Client client) {
             builder.client(OnceBalancedClient.of(client));
         }
-        List<RequestInterceptor> others = FeignBuilders.interceptors(builder);
+        List<?> others = List.copyOf(elements(builder, "requestInterceptors"));
         builder.requestInterceptors(List.of());
         IdempotentFeign.install(builder, config);
-        others.forEach(builder::requestInterceptor);
+        others.forEach(one -> builder.requestInterceptor((RequestInterceptor) one));
+    }
+
+    private static List<?> elements(Feign.Builder builder, String field) {
+        return (List<?>) SpringInternals.required(builder, field);
     }
 }

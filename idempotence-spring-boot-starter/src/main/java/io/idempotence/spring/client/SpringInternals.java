@@ -5,7 +5,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.ReflectionUtils;
 
-/** Private fields of Spring's HTTP clients, read by reflection. */
+/** Private fields of Spring's HTTP clients and of Feign's builders, read by reflection. */
 final class SpringInternals {
     private SpringInternals() {}
 
@@ -13,8 +13,8 @@ final class SpringInternals {
     static Object required(Object owner, String name) {
         return Objects.requireNonNull(
                 field(owner, name),
-                () -> "this version of Spring has no " + owner.getClass().getName() + "." + name
-                        + "; use one that docs/spring.md lists");
+                () -> "this version of Spring or Feign has no "
+                        + owner.getClass().getName() + "." + name + "; use one that docs/spring.md lists");
     }
 
     /** The value of a field of {@code owner}; null if it has no such field. */

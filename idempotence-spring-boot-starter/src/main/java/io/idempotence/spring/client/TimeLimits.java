@@ -3,7 +3,6 @@ package io.idempotence.spring.client;
 import feign.Target;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.feign.IdempotentFeign;
-import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.List;
@@ -70,8 +69,8 @@ final class TimeLimits {
     /** Resilience4j's types may be absent, and the limiter has no accessor. */
     private static Optional<Duration> limitOf(CircuitBreaker breaker) {
         Object inner = breaker;
-        for (Object next = breaker; next != null; next = delegate(next)) {
-            inner = next;
+        while (SpringInternals.field(inner, "delegate") instanceof CircuitBreaker delegate) {
+            inner = delegate;
         }
         Method load = ReflectionUtils.findMethod(inner.getClass(), "loadTimeLimiter");
         if (load == null) {
@@ -82,15 +81,6 @@ final class TimeLimits {
                 ? limiter.map(one -> get(one, "getTimeLimiterConfig"))
                         .map(settings -> (Duration) get(settings, "getTimeoutDuration"))
                 : Optional.empty();
-    }
-
-    private static @Nullable Object delegate(Object breaker) {
-        Field field = ReflectionUtils.findField(breaker.getClass(), "delegate", CircuitBreaker.class);
-        if (field == null) {
-            return null;
-        }
-        ReflectionUtils.makeAccessible(field);
-        return ReflectionUtils.getField(field, breaker);
     }
 
     private static @Nullable Object get(Object owner, String getter) {
