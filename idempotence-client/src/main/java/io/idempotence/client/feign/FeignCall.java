@@ -173,7 +173,7 @@ final class FeignCall {
         reached = true;
         // Feign copies all headers at each access, which costs as much as the ID.
         Map<String, Collection<String>> headers = method.mayBeGivenAnId(template) ? template.headers() : Map.of();
-        String line = identity.decide(template.method(), KeyHeader.lines(headers), () -> usualId(template));
+        String line = identity.decide(template.method(), FeignHeaders.idIn(headers), () -> usualId(template));
         FirstRequest request = first.get();
         if (request == null) {
             first.compareAndSet(null, new FirstRequest(template.url(), template.body(), template.requestCharset()));
@@ -181,11 +181,11 @@ final class FeignCall {
         }
         if (line == null) {
             if (method.operation().config().enabled()) {
-                KeyHeader.remove(template, headers);
+                FeignHeaders.removeId(template, headers);
             }
             return;
         }
-        KeyHeader.replace(template, headers, line);
+        FeignHeaders.setId(template, headers, line);
         List<String> sent = contentType;
         if (request != null && sent != null) {
             freeze(template, request, sent);
@@ -200,7 +200,7 @@ final class FeignCall {
                             + " call IdempotentFeign.install(builder) after builder.requestInterceptors(...)");
         }
         String line = identity.line();
-        if (line != null && !KeyHeader.lines(request.headers()).equals(List.of(line))) {
+        if (line != null && !FeignHeaders.idIn(request.headers()).equals(List.of(line))) {
             throw new IllegalStateException("another interceptor or target changed the Idempotency-Key of this call;"
                     + " remove it, or give the ID as a header argument or with IdempotenceScope");
         }
@@ -231,7 +231,7 @@ final class FeignCall {
             return;
         }
         RequestTemplate template = declared.template();
-        boolean own = !KeyHeader.lines(template.headers()).isEmpty();
+        boolean own = !FeignHeaders.idIn(template.headers()).isEmpty();
         if (method.operation().carriesId(template.method(), own)) {
             identity.keepDoubt(own, List.of());
         }
@@ -304,7 +304,7 @@ final class FeignCall {
      * first attempt runs, for as long as this client waits.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
-        Map<String, Collection<String>> headers = RequestHeaders.copyOf(request.headers());
+        Map<String, Collection<String>> headers = FeignHeaders.copyOf(request.headers());
         headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
         List<String> preferences = new ArrayList<>(headers.getOrDefault(PREFER, List.of()));
         logical.waitPreference(readTimeoutMillis, preferences).ifPresent(preferences::add);

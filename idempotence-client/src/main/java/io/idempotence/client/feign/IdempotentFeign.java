@@ -9,13 +9,23 @@ import feign.Contract;
 import feign.Feign;
 import feign.FeignException;
 import feign.InvocationHandlerFactory;
+import feign.InvocationHandlerFactory.MethodHandler;
+import feign.RequestInterceptor;
+import feign.RequestTemplate;
+import feign.RetryableException;
 import feign.Retryer;
+import feign.Target;
 import feign.codec.Encoder;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.http.InvalidIdempotencyKeyException;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -128,7 +138,7 @@ public final class IdempotentFeign {
      */
     public static Optional<IdempotenceId> idOf(FeignException ended) {
         List<String> lines =
-                ended.hasRequest() ? KeyHeader.lines(ended.request().headers()) : List.of();
+                ended.hasRequest() ? FeignHeaders.idIn(ended.request().headers()) : List.of();
         try {
             return lines.isEmpty() ? Optional.empty() : Optional.of(CallIdentity.parse(lines));
         } catch (InvalidIdempotencyKeyException e) {
@@ -141,8 +151,29 @@ public final class IdempotentFeign {
         if (FeignInternals.elements(builder, "capabilities").stream().anyMatch(Installed.class::isInstance)) {
             throw new IllegalStateException("IdempotentFeign.install was called twice on this builder; call it once");
         }
-        builder.requestInterceptor(new IdempotenceRequestInterceptor(installation));
+        builder.requestInterceptor(interceptor(installation));
         builder.addCapability(new Installed(installation));
+    }
+
+    /** The interceptor that writes the call's ID on each of its requests. */
+    static RequestInterceptor interceptor(Installation installation) {
+        return template -> {
+            FeignAttempt attempt = installation.calls().attemptOf(template);
+            if (attempt == null) {
+                installation.warnings().requestIsOutsideOfACall();
+                orphan(template, installation).prepare(template);
+                return;
+            }
+            attempt.prepare(template);
+            installation.calls().remember(template, attempt);
+        };
+    }
+
+    /** Creates a call of one request. It has an ID, although no retry keeps it. */
+    private static FeignCall orphan(RequestTemplate template, Installation installation) {
+        Target<?> target = template.feignTarget();
+        Method method = template.methodMetadata().method();
+        return new FeignCall(new ClientMethod(target, method, installation.config(), null, false, true));
     }
 
     /**
@@ -158,7 +189,31 @@ public final class IdempotentFeign {
 
         @Override
         public InvocationHandlerFactory enrich(InvocationHandlerFactory factory) {
-            return new IdempotentInvocationHandlerFactory(factory, installation);
+            return (target, dispatch) -> handler(factory, target, dispatch);
+        }
+
+        /** Puts the opening of calls above the handler of {@code factory}, and the retry loop below it. */
+        private InvocationHandler handler(
+                InvocationHandlerFactory factory, Target<?> target, Map<Method, MethodHandler> dispatch) {
+            Map<Method, MethodHandler> wrapped = new LinkedHashMap<>();
+            Map<Method, ClientMethod> opening = new HashMap<>();
+            dispatch.forEach((method, handler) -> {
+                if (method.isDefault()) {
+                    wrapped.put(method, handler);
+                } else {
+                    ClientMethod own = new ClientMethod(
+                            target,
+                            method,
+                            installation.config(),
+                            installation.feign().declared(target.type(), method),
+                            installation.feign().returnsFuture(target.type(), method),
+                            installation.feign().isInterceptedBefore());
+                    opening.put(method, own);
+                    wrapped.put(method, new RetryingMethodHandler(handler, own, installation));
+                }
+            });
+            return new IdempotentInvocationHandler(
+                    factory.create(target, wrapped), target.type(), opening, installation.calls());
         }
 
         @Override
@@ -166,9 +221,17 @@ public final class IdempotentFeign {
             return type -> installation.feign().learn(contract.parseAndValidateMetadata(type));
         }
 
+        /** It runs once for each call with an ID. Later requests of the call get the body and the headers that it wrote. */
         @Override
         public Encoder enrich(Encoder encoder) {
-            return new EncoderOfOneBody(encoder, installation.calls());
+            return (object, bodyType, template) -> {
+                FeignAttempt attempt = installation.calls().attemptOf(template);
+                if (attempt == null) {
+                    encoder.encode(object, bodyType, template);
+                } else {
+                    attempt.call().encode(template, () -> encoder.encode(object, bodyType, template));
+                }
+            };
         }
 
         @Override
@@ -186,6 +249,23 @@ public final class IdempotentFeign {
         public Retryer enrich(Retryer retryer) {
             installation.warnings().retryerIsReplaced(retryer);
             return new RetryerWithoutId(retryer, installation.calls());
+        }
+    }
+
+    /** The client's own Retryer, limited to calls without an ID. Calls with one are retried above it, where the ID is kept. */
+    private record RetryerWithoutId(Retryer delegate, CallLookup calls) implements Retryer {
+        @Override
+        public void continueOrPropagate(RetryableException failure) {
+            FeignAttempt attempt = calls.attemptOf(failure.hasRequest() ? failure.request() : null);
+            if (attempt == null || attempt.call().carriesId()) {
+                throw failure;
+            }
+            delegate.continueOrPropagate(failure);
+        }
+
+        @Override
+        public Retryer clone() {
+            return new RetryerWithoutId(delegate.clone(), calls);
         }
     }
 }

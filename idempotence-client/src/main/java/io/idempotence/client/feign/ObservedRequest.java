@@ -78,7 +78,7 @@ final class ObservedRequest {
         }
         watch.requestStarts();
         options = clip(given, call.logical().deadline().millisLeft(), httpClient);
-        if (!KeyHeader.lines(request.headers()).isEmpty()) {
+        if (!FeignHeaders.idIn(request.headers()).isEmpty()) {
             request = call.outgoing(request, attempt.number(), options.readTimeoutMillis());
         }
     }

@@ -1,8 +1,5 @@
 package io.idempotence.client.feign;
 
-import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
-import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
-
 import feign.Request;
 import feign.Response;
 import io.idempotence.client.feign.HttpClients.Follows;
@@ -10,12 +7,9 @@ import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.RedirectRule;
-import java.util.Arrays;
 import java.util.Collection;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 
 /**
  * A redirect of a request that carries an ID (RFC 9110, section 15.4).
@@ -26,10 +20,6 @@ import java.util.Set;
  * @param target the origin that it goes to
  */
 record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, HttpOrigin target) {
-    private static final Set<String> OF_THE_ID = lower(IDEMPOTENCY_KEY, IDEMPOTENCY_ATTEMPT);
-    private static final Set<String> OF_THE_BODY =
-            lower("Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding");
-
     /**
      * Returns the redirect of a response. Empty if the response is not a redirect, if the client would not follow it, or if its target is
      * not an HTTP address.
@@ -63,8 +53,10 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
 
     private static Redirect to(Address from, Address responder, Address to, Request request, boolean repeats) {
         boolean staysAtInstance = to.origin().equals(responder.origin());
-        Map<String, Collection<String>> headers = RequestHeaders.without(
-                request.headers(), name -> !repeats && (OF_THE_ID.contains(name) || OF_THE_BODY.contains(name)));
+        Map<String, Collection<String>> headers = FeignHeaders.copyOf(request.headers());
+        if (!repeats) {
+            headers.keySet().removeIf(RedirectRule::isLeftOutOfAGet);
+        }
         Request next = Request.create(
                 repeats ? request.httpMethod() : Request.HttpMethod.GET,
                 (staysAtInstance ? to.at(from) : to).toString(),
@@ -78,10 +70,5 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
     /** The address that responded. A load balancer below replaces a service's name by an instance. */
     private static Optional<Address> responder(Response response) {
         return Optional.ofNullable(response.request()).flatMap(request -> Address.of(request.url()));
-    }
-
-    private static Set<String> lower(String... names) {
-        return Set.of(
-                Arrays.stream(names).map(name -> name.toLowerCase(Locale.ROOT)).toArray(String[]::new));
     }
 }

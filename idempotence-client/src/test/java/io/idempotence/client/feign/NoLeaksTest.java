@@ -16,7 +16,7 @@ class NoLeaksTest extends FeignTestBase {
     void endedCallsAreForgotten() {
         Installation installation = Installation.of(fast().build(), feign.Feign.builder());
         Orders orders = target(Feign.builder()
-                .requestInterceptor(new IdempotenceRequestInterceptor(installation))
+                .requestInterceptor(IdempotentFeign.interceptor(installation))
                 .addCapability(new IdempotentFeign.Installed(installation)));
         server.respond(Reply.status(503));
         for (int i = 0; i < 500; i++) {

@@ -1,6 +1,5 @@
 package io.idempotence.spring.client;
 
-import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.client.internal.call.LogicalCall;
@@ -17,7 +16,6 @@ import java.net.URI;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
@@ -167,7 +165,7 @@ final class RestExchange implements ClientHttpRequest {
         boolean asGet = with != method;
         ClientHttpRequest request = ends.within(call.deadline().millisLeft()).createRequest(to, with);
         headers.forEach((name, values) -> {
-            if (!asGet || !isOfTheRequest(name)) {
+            if (!asGet || !RedirectRule.isLeftOutOfAGet(name)) {
                 request.getHeaders().addAll(name, values);
             }
         });
@@ -177,14 +175,6 @@ final class RestExchange implements ClientHttpRequest {
         }
         ends.bound(request, watch, call.deadline().millisLeft());
         return send(request);
-    }
-
-    private static boolean isOfTheRequest(String header) {
-        String name = header.toLowerCase(Locale.ROOT);
-        return name.startsWith("content-")
-                || name.equals("transfer-encoding")
-                || name.equalsIgnoreCase(IDEMPOTENCY_KEY)
-                || name.equalsIgnoreCase(IDEMPOTENCY_ATTEMPT);
     }
 
     private ClientHttpResponse send(ClientHttpRequest request) throws IOException {

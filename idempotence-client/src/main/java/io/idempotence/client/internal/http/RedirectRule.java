@@ -1,5 +1,8 @@
 package io.idempotence.client.internal.http;
 
+import io.idempotence.http.IdempotenceHeaders;
+import java.util.Locale;
+
 /** The rule for redirects of a request that carries an ID (RFC 9110, section 15.4). The ID is only for the origin of its call. */
 public final class RedirectRule {
     /** The most redirects of one request that are followed. */
@@ -28,6 +31,15 @@ public final class RedirectRule {
     /** Whether HTTP clients follow a status with a GET, or, depending on the method, with the same request. */
     public static boolean mayBecomeGet(int status) {
         return status >= 301 && status <= 303;
+    }
+
+    /** Whether a header is about the body or the ID, which the GET that follows a redirect has not (RFC 9110, section 15.4). */
+    public static boolean isLeftOutOfAGet(String header) {
+        String name = header.toLowerCase(Locale.ROOT);
+        return name.startsWith("content-")
+                || name.equals("transfer-encoding")
+                || name.equalsIgnoreCase(IdempotenceHeaders.IDEMPOTENCY_KEY)
+                || name.equalsIgnoreCase(IdempotenceHeaders.IDEMPOTENCY_ATTEMPT);
     }
 
     /**
