@@ -92,13 +92,6 @@ final class RetryingMethodHandler implements MethodHandler {
             installation.calls().forget(attempt);
         }
 
-        @Override
-        public void discard(@Nullable Object value) {
-            if (value instanceof Response response) {
-                response.close();
-            }
-        }
-
         /** {@link feign.ExceptionPropagationPolicy#UNWRAP} throws the cause. */
         @Override
         public boolean meansNotSent(Throwable thrown) {
@@ -106,7 +99,7 @@ final class RetryingMethodHandler implements MethodHandler {
         }
 
         @Override
-        public Throwable failureOf(@Nullable Object value) {
+        public Throwable failureOf(Observation seen, @Nullable Object value) {
             if (value instanceof Response response) {
                 Response bodiless = response.toBuilder().body(new byte[0]).build();
                 return FeignException.errorStatus(method.configKey(), bodiless);

@@ -1,12 +1,14 @@
 package io.idempotence.client.okhttp;
 
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+import static java.util.Objects.requireNonNull;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.ClientOperations;
+import io.idempotence.client.internal.call.ErrorResponseException;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
@@ -108,14 +110,8 @@ final class IdempotenceInterceptor implements Interceptor {
     }
 
     private static Response run(OkHttpCall call, Retry retry) throws Throwable {
-        return CallScope.<Response, Throwable>outside(() -> responseOf(CallLoop.run(call.logical(), retry, call)));
-    }
-
-    private static Response responseOf(@Nullable Object value) {
-        if (value instanceof Response response) {
-            return response;
-        }
-        throw new IllegalStateException("a call ended without a response");
+        return CallScope.<Response, Throwable>outside(
+                () -> (Response) requireNonNull(CallLoop.run(call.logical(), retry, call)));
     }
 
     /** Returns OkHttp's exception for a call that ended during a wait. */

@@ -28,7 +28,6 @@ import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
 import okhttp3.Request;
 import okhttp3.RequestBody;
-import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call that is made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
@@ -247,20 +246,6 @@ final class OkHttpCall implements ClientAdapter {
             left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
         }
         return !isCanceled();
-    }
-
-    @Override
-    public void discard(@Nullable Object value) {
-        if (value instanceof Response response) {
-            response.close();
-        }
-    }
-
-    @Override
-    public Throwable failureOf(@Nullable Object value) {
-        return value instanceof Response response
-                ? new ErrorResponseException(response.code())
-                : new IllegalStateException("there was neither a response nor a failure");
     }
 
     @Override

@@ -24,7 +24,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpResponse;
@@ -170,28 +169,8 @@ final class RestCall implements ClientAdapter {
     }
 
     @Override
-    public void discard(@Nullable Object value) {
-        if (value instanceof ClientHttpResponse response) {
-            response.close();
-        }
-    }
-
-    @Override
     public boolean meansNotSent(Throwable thrown) {
         return thrown instanceof IOException || thrown instanceof ResourceAccessException;
-    }
-
-    @Override
-    public Throwable failureOf(@Nullable Object value) {
-        if (value instanceof ClientHttpResponse response) {
-            try {
-                return new IOException(
-                        "the response was HTTP " + response.getStatusCode().value());
-            } catch (IOException e) {
-                return e;
-            }
-        }
-        return new IllegalStateException("there was neither a response nor a failure");
     }
 
     @Override

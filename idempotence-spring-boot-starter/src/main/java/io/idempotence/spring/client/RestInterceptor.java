@@ -1,6 +1,7 @@
 package io.idempotence.spring.client;
 
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
+import static java.util.Objects.requireNonNull;
 
 import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
@@ -96,7 +97,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 service.began(call);
             }
             return CallScope.<ClientHttpResponse, Throwable>outside(
-                    () -> responseOf(CallLoop.run(call.logical(), operation.retry(), call)));
+                    () -> (ClientHttpResponse) requireNonNull(CallLoop.run(call.logical(), operation.retry(), call)));
         } catch (IOException | RuntimeException | Error e) {
             throw e;
         } catch (Throwable e) {
@@ -121,13 +122,6 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         return CallScope.current() != null
                 || Boolean.TRUE.equals(request.getAttributes().get(IdempotentRestClient.IDEMPOTENT))
                 || config.isNamed(operation.client(), operation.method());
-    }
-
-    private static ClientHttpResponse responseOf(@Nullable Object value) {
-        if (value instanceof ClientHttpResponse response) {
-            return response;
-        }
-        throw new IllegalStateException("a call ended without a response");
     }
 
     private ClientOperation operation(HttpRequest request, @Nullable HttpServiceCall service) {

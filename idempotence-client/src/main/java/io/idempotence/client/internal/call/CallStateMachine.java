@@ -242,6 +242,6 @@ final class CallStateMachine {
     }
 
     private Throwable failure(RequestEnd ended) {
-        return ended.thrown() != null ? ended.thrown() : adapter.failureOf(ended.value());
+        return ended.thrown() != null ? ended.thrown() : adapter.failureOf(ended.seen(), ended.value());
     }
 }

@@ -2,6 +2,8 @@ package io.idempotence.client.internal.call;
 
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;
+import java.io.Closeable;
+import java.io.IOException;
 import java.net.SocketTimeoutException;
 import org.jspecify.annotations.Nullable;
 
@@ -24,8 +26,16 @@ public interface ClientAdapter {
         }
     }
 
-    /** Releases a value that the caller will not get. */
-    void discard(@Nullable Object value);
+    /** Releases a value that the caller will not get. The responses of all clients are closed. */
+    default void discard(@Nullable Object value) {
+        if (value instanceof Closeable response) {
+            try {
+                response.close();
+            } catch (IOException e) {
+                // Nobody reads it.
+            }
+        }
+    }
 
     /** Whether callers read an exception as "nothing was sent". */
     default boolean meansNotSent(Throwable thrown) {
@@ -33,7 +43,9 @@ public interface ClientAdapter {
     }
 
     /** The exception that represents a returned error response. */
-    Throwable failureOf(@Nullable Object value);
+    default Throwable failureOf(Observation seen, @Nullable Object value) {
+        return new ErrorResponseException(seen.status());
+    }
 
     /** The exception for an HTTP client that does not end its request, the same as after a read timeout. */
     default Throwable timedOut(SocketTimeoutException cause) {

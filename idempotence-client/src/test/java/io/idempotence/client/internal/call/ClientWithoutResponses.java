@@ -2,23 +2,12 @@ package io.idempotence.client.internal.call;
 
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;
-import org.jspecify.annotations.Nullable;
 
 /** A client that never gets a response. */
 class ClientWithoutResponses implements ClientAdapter {
     @Override
     public Object send(int attempt, Observation seen) {
         throw new AssertionError("sent");
-    }
-
-    @Override
-    public void discard(@Nullable Object value) {
-        // there is no value
-    }
-
-    @Override
-    public Throwable failureOf(@Nullable Object value) {
-        throw new AssertionError("no value");
     }
 
     @Override

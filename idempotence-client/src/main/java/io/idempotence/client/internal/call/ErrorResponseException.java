@@ -1,9 +1,9 @@
-package io.idempotence.client.okhttp;
+package io.idempotence.client.internal.call;
 
 import java.io.IOException;
 
 /** A substitute for an error response where an exception is needed. */
-final class ErrorResponseException extends IOException {
+public final class ErrorResponseException extends IOException {
     private static final long serialVersionUID = 1L;
 
     ErrorResponseException(int status) {
