@@ -17,6 +17,7 @@ import io.idempotence.client.internal.call.RepeatWarning;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.nio.charset.Charset;
@@ -24,7 +25,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
@@ -270,19 +270,16 @@ final class FeignCall {
 
     private IdempotenceId usualId(RequestTemplate template) {
         byte[] body = template.body();
-        IdempotenceId id = identity.usual(method.configKey(), template::url, () -> isMultipart(template) ? null : body);
+        IdempotenceId id = identity.usual(
+                method.configKey(),
+                template::url,
+                () -> HeaderLines.isMultipart(HeaderLines.of(template.headers(), CONTENT_TYPE)) ? null : body);
         RepeatWarning repeats = method.operation().repeats();
         UnknownCall before = repeats.before(id, template::url);
         if (before != null) {
             repeats.sends(Arrays.hashCode(body), before);
         }
         return id;
-    }
-
-    /** The body of a multipart request has a random boundary. */
-    private static boolean isMultipart(RequestTemplate template) {
-        return HeaderLines.of(template.headers(), CONTENT_TYPE).stream()
-                .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 
     /**
@@ -307,7 +304,8 @@ final class FeignCall {
         Map<String, Collection<String>> headers = FeignHeaders.copyOf(request.headers());
         headers.put(IDEMPOTENCY_ATTEMPT, List.of(Integer.toString(attempt)));
         List<String> preferences = new ArrayList<>(headers.getOrDefault(PREFER, List.of()));
-        logical.waitPreference(readTimeoutMillis, preferences).ifPresent(preferences::add);
+        WaitPreference.of(method.operation().config().preferWait(), readTimeoutMillis, preferences)
+                .ifPresent(preferences::add);
         if (!preferences.isEmpty()) {
             headers.put(PREFER, preferences);
         }

@@ -12,6 +12,7 @@ import io.idempotence.client.internal.call.ErrorResponseException;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
@@ -75,12 +76,9 @@ final class IdempotenceInterceptor implements Interceptor {
     }
 
     private ClientOperation operation(Request request) {
-        String client = name == null ? authority(request.url()) : name;
+        HttpUrl url = request.url();
+        String client = name == null ? new HttpOrigin(url.scheme(), url.host(), url.port()).authority() : name;
         return operations.of(client, HttpMethods.label(request.method()), null);
-    }
-
-    private static String authority(HttpUrl url) {
-        return url.port() == HttpUrl.defaultPort(url.scheme()) ? url.host() : url.host() + ":" + url.port();
     }
 
     /** Sends a request of a layer above, which gives the ID and retries. What OkHttp repeats by itself is reported to that layer. */

@@ -14,6 +14,7 @@ import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.http.Refusal;
@@ -206,7 +207,7 @@ final class OkHttpCall implements ClientAdapter {
             prepared.method(request.method(), sent.sentBy(seen, this::isGivenUp));
         }
         prepared.header(IDEMPOTENCY_KEY, line).header(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
-        logical.waitPreference(clipped.readTimeoutMillis(), request.headers(PREFER))
+        WaitPreference.of(operation.config().preferWait(), clipped.readTimeoutMillis(), request.headers(PREFER))
                 .ifPresent(wait -> prepared.addHeader(PREFER, wait));
         return prepared.build();
     }

@@ -11,8 +11,11 @@ import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
+import io.idempotence.client.internal.http.Deadline;
+import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectWarning;
+import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.http.Refusal;
@@ -22,7 +25,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Objects;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
@@ -107,9 +109,10 @@ final class RestCall implements ClientAdapter {
         });
         headers.set(IDEMPOTENCY_KEY, line());
         headers.set(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
-        long left = logical.deadline().millisLeft();
-        long timeout = ends.readTimeoutMillis() > 0 ? Math.min(left, ends.readTimeoutMillis()) : left;
-        logical.waitPreference(timeout, values(PREFER)).ifPresent(wait -> headers.add(PREFER, wait));
+        long timeout =
+                Deadline.clip(ends.readTimeoutMillis(), logical.deadline().millisLeft());
+        WaitPreference.of(operation.config().preferWait(), timeout, values(PREFER))
+                .ifPresent(wait -> headers.add(PREFER, wait));
         return new HttpRequestWrapper(request) {
             @Override
             public HttpHeaders getHeaders() {
@@ -135,19 +138,15 @@ final class RestCall implements ClientAdapter {
     }
 
     private IdempotenceId usualId() {
-        IdempotenceId id =
-                identity.usual(request.getMethod().name(), this::pathAndQuery, () -> isMultipart() ? null : body);
+        IdempotenceId id = identity.usual(
+                request.getMethod().name(),
+                this::pathAndQuery,
+                () -> HeaderLines.isMultipart(values("Content-Type")) ? null : body);
         UnknownCall before = operation.repeats().before(id, this::pathAndQuery);
         if (before != null) {
             operation.repeats().sends(Arrays.hashCode(body), before);
         }
         return id;
-    }
-
-    /** The body of a multipart request has a random boundary. */
-    private boolean isMultipart() {
-        return values("Content-Type").stream()
-                .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 
     private String pathAndQuery() {

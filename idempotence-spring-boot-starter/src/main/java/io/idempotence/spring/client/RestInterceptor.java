@@ -11,6 +11,7 @@ import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.ClientOperations;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
+import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
@@ -18,7 +19,6 @@ import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
 import java.net.URI;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -142,7 +142,6 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
 
     private static String authority(URI uri) {
         String host = uri.getHost() == null ? String.valueOf(uri.getAuthority()) : uri.getHost();
-        boolean usual = uri.getPort() < 0 || uri.getPort() == ("https".equalsIgnoreCase(uri.getScheme()) ? 443 : 80);
-        return host.toLowerCase(Locale.ROOT) + (usual ? "" : ":" + uri.getPort());
+        return new HttpOrigin(String.valueOf(uri.getScheme()), host, uri.getPort()).authority();
     }
 }

@@ -10,11 +10,9 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.internal.Causes;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.Collection;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CancellationException;
@@ -88,17 +86,6 @@ public final class LogicalCall {
     /** When the first request was sent, or that of an earlier call in doubt; the start of the call if none was. */
     public Instant firstSentAt() {
         return identity.history().firstSentAt();
-    }
-
-    /**
-     * The preference that is added to a request with the ID, so that the server holds it while the first attempt runs.
-     *
-     * @param readTimeoutMillis the request's read timeout, cut to what is left of the deadline
-     * @param preferences the request's own {@code Prefer} headers
-     * @return empty if there is nothing to add
-     */
-    public Optional<String> waitPreference(long readTimeoutMillis, Collection<String> preferences) {
-        return WaitPreference.of(config().preferWait(), readTimeoutMillis, preferences);
     }
 
     IdempotenceClientConfig config() {

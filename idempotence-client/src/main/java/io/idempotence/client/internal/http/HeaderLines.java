@@ -3,6 +3,7 @@ package io.idempotence.client.internal.http;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /** Look-ups in header maps. */
@@ -18,5 +19,11 @@ public final class HeaderLines {
             }
         });
         return lines;
+    }
+
+    /** Whether these values of {@code Content-Type} are those of a multipart body, which has a random boundary. */
+    public static boolean isMultipart(List<String> contentTypes) {
+        return contentTypes.stream()
+                .anyMatch(type -> type.toLowerCase(Locale.ROOT).startsWith("multipart/"));
     }
 }

@@ -9,8 +9,17 @@ public record HttpOrigin(String scheme, String host, int port) {
         scheme = scheme.toLowerCase(Locale.ROOT);
         host = host.toLowerCase(Locale.ROOT);
         if (port < 0) {
-            port = scheme.equals("https") ? 443 : 80;
+            port = usualPort(scheme);
         }
+    }
+
+    private static int usualPort(String scheme) {
+        return scheme.equals("https") ? 443 : 80;
+    }
+
+    /** The host, with its port if that is not the usual one of the scheme. */
+    public String authority() {
+        return port == usualPort(scheme) ? host : host + ":" + port;
     }
 
     @Override
