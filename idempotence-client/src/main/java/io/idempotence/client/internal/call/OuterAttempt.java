@@ -10,32 +10,17 @@ import org.jspecify.annotations.Nullable;
  * well. The outer half gives the ID and retries, so the inner one passes this request through unchanged. Other requests, such as one for a
  * token, are calls of their own.
  *
- * @param method the request's HTTP method
- * @param url the request's URL
- * @param call the logical call
  * @param seen receives what the inner half observes
  */
 public record OuterAttempt(String method, String url, LogicalCall call, Observation seen) {
     private static final ThreadBound<OuterAttempt> SENDING = new ThreadBound<>();
 
-    /**
-     * Runs a task while this request is {@link #current} in this thread. If such tasks are nested, the innermost request is current.
-     *
-     * @param request sends the request
-     * @param <T> what it returns
-     * @param <X> what it throws
-     * @return what {@code request} returns
-     * @throws X what {@code request} throws
-     */
+    /** Runs a task while this request is {@link #current} in this thread. If such tasks are nested, the innermost request is current. */
     public <T, X extends Exception> T sends(Task<T, X> request) throws X {
         return SENDING.during(this, request);
     }
 
-    /**
-     * The request that this thread is sending.
-     *
-     * @return null if there is none
-     */
+    /** The request that this thread is sending; null if there is none. */
     public static @Nullable OuterAttempt current() {
         return SENDING.get();
     }

@@ -28,20 +28,12 @@ public final class ScopeHistory {
         this.id = id;
     }
 
-    /**
-     * The history of a call without a scope.
-     *
-     * @return a new history
-     */
+    /** A new history, of a call without a scope. */
     public static ScopeHistory ofOneCall() {
         return new ScopeHistory(null);
     }
 
-    /**
-     * Whether a call under the ID may have been executed.
-     *
-     * @return true if the next one starts in doubt
-     */
+    /** Whether a call under the ID may have been executed, so that the next one starts in doubt. */
     public boolean isInDoubt() {
         return since().isPresent();
     }
@@ -128,11 +120,7 @@ public final class ScopeHistory {
         return Optional.ofNullable(earliest);
     }
 
-    /**
-     * Adds a call. It has no ID yet unless the history has one.
-     *
-     * @return a new call, in doubt if another one is
-     */
+    /** Adds a call, in doubt if another one is. It has no ID yet unless the history has one. */
     public Call newCall() {
         return new Call();
     }
@@ -150,12 +138,7 @@ public final class ScopeHistory {
 
         private Call() {}
 
-        /**
-         * The ID of the history.
-         *
-         * @return the ID
-         * @throws IllegalStateException if the call has none
-         */
+        /** @throws IllegalStateException if the history has no ID */
         public IdempotenceId id() {
             IdempotenceId known = id;
             if (known == null) {
@@ -177,11 +160,7 @@ public final class ScopeHistory {
             inDoubt = true;
         }
 
-        /**
-         * Whether this call, or another one under the ID, may have been executed. Once true, it stays true for this call.
-         *
-         * @return true if it is in doubt
-         */
+        /** Whether this call, or another one under the ID, may have been executed. Once true, it stays true for this call. */
         public boolean isInDoubt() {
             sinceOthersThan(this).ifPresent(since -> {
                 inDoubt = true;
@@ -193,11 +172,7 @@ public final class ScopeHistory {
             return inDoubt;
         }
 
-        /**
-         * When the first request under the ID was sent, that of an earlier call in doubt if there was one.
-         *
-         * @return the time; that of the start of the call if nothing was sent
-         */
+        /** When the first request under the ID was sent, by an earlier call in doubt if there was one; the start of the call if none was. */
         public Instant firstSentAt() {
             Instant others = othersSentAt;
             return others != null ? others : sent.getOrDefault(this, openedAt);
@@ -208,11 +183,7 @@ public final class ScopeHistory {
             responded = true;
         }
 
-        /**
-         * Whether the operation has responded.
-         *
-         * @return true after {@link #responded()}
-         */
+        /** Whether {@link #responded} was called. */
         public boolean hasResponded() {
             return responded;
         }
