@@ -1,5 +1,6 @@
 package io.idempotence;
 
+import java.io.Serializable;
 import java.util.Objects;
 
 /**
@@ -10,7 +11,7 @@ import java.util.Objects;
  *
  * @param value the characters
  */
-public record IdempotenceId(String value) {
+public record IdempotenceId(String value) implements Serializable {
     /** The greatest length of an ID: 255 characters. */
     public static final int MAX_LENGTH = 255;
 

@@ -3,6 +3,10 @@ package io.idempotence;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import org.junit.jupiter.api.Test;
 
 class IdempotenceIdTest {
@@ -22,5 +26,14 @@ class IdempotenceIdTest {
                 .hasMessageContaining("0x0D")
                 .hasMessageNotContaining("secret");
         assertThatThrownBy(() -> IdempotenceId.of("ü")).hasMessageContaining("0xFC");
+    }
+
+    /** Exceptions that have one are serialized, for example by a queue of failed jobs. */
+    @Test
+    void canBeSerialized() throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        new ObjectOutputStream(bytes).writeObject(IdempotenceId.of("job-1"));
+        assertThat(new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject())
+                .isEqualTo(IdempotenceId.of("job-1"));
     }
 }

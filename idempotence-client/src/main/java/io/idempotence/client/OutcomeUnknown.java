@@ -37,10 +37,11 @@ public interface OutcomeUnknown {
     int attempts();
 
     /**
-     * The failure that ended the last attempt.
+     * The failure that ended the last attempt: the cause of the exception.
      *
      * @return the failure, or null if there was none
      */
-    @Nullable
-    Throwable lastCause();
+    default @Nullable Throwable lastCause() {
+        return this instanceof Throwable thrown ? thrown.getCause() : null;
+    }
 }

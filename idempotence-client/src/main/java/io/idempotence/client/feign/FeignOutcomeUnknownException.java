@@ -5,7 +5,6 @@ import feign.Request;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.OutcomeUnknown;
 import java.time.Instant;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The unknown outcome of a call: the operation may have been executed (promise P7).
@@ -21,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public final class FeignOutcomeUnknownException extends FeignException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
-    private final String idValue;
+    private final IdempotenceId id;
     private final int attempts;
     private final Instant firstSentAt;
 
@@ -40,14 +39,14 @@ public final class FeignOutcomeUnknownException extends FeignException implement
                         + ": it may have been executed; call again with the same ID",
                 request,
                 cause);
-        this.idValue = id.value();
+        this.id = id;
         this.attempts = attempts;
         this.firstSentAt = firstSentAt;
     }
 
     @Override
     public IdempotenceId id() {
-        return new IdempotenceId(idValue);
+        return id;
     }
 
     @Override
@@ -58,10 +57,5 @@ public final class FeignOutcomeUnknownException extends FeignException implement
     @Override
     public int attempts() {
         return attempts;
-    }
-
-    @Override
-    public @Nullable Throwable lastCause() {
-        return getCause();
     }
 }

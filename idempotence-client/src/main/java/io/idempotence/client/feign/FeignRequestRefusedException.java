@@ -22,7 +22,7 @@ public final class FeignRequestRefusedException extends FeignException implement
     private static final long serialVersionUID = 1L;
 
     private final Refusal refusal;
-    private final @Nullable String idValue;
+    private final @Nullable IdempotenceId id;
 
     FeignRequestRefusedException(
             Refusal refusal,
@@ -34,7 +34,7 @@ public final class FeignRequestRefusedException extends FeignException implement
             Map<String, Collection<String>> headers) {
         super(status, refusal.code() + ": " + refusal.title(), request, cause, body, headers);
         this.refusal = refusal;
-        this.idValue = id == null ? null : id.value();
+        this.id = id;
     }
 
     @Override
@@ -44,6 +44,6 @@ public final class FeignRequestRefusedException extends FeignException implement
 
     @Override
     public Optional<IdempotenceId> id() {
-        return Optional.ofNullable(idValue).map(IdempotenceId::new);
+        return Optional.ofNullable(id);
     }
 }

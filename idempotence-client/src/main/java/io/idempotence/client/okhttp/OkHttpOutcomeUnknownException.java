@@ -4,7 +4,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.OutcomeUnknown;
 import java.io.IOException;
 import java.time.Instant;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The unknown outcome of a call: the operation may have been executed (promise P7).
@@ -20,21 +19,21 @@ import org.jspecify.annotations.Nullable;
 public final class OkHttpOutcomeUnknownException extends IOException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;
 
-    private final String idValue;
+    private final IdempotenceId id;
     private final int attempts;
     private final Instant firstSentAt;
 
     OkHttpOutcomeUnknownException(
             String message, IdempotenceId id, int attempts, Instant firstSentAt, Throwable cause) {
         super(message, cause);
-        this.idValue = id.value();
+        this.id = id;
         this.attempts = attempts;
         this.firstSentAt = firstSentAt;
     }
 
     @Override
     public IdempotenceId id() {
-        return new IdempotenceId(idValue);
+        return id;
     }
 
     @Override
@@ -45,10 +44,5 @@ public final class OkHttpOutcomeUnknownException extends IOException implements 
     @Override
     public int attempts() {
         return attempts;
-    }
-
-    @Override
-    public @Nullable Throwable lastCause() {
-        return getCause();
     }
 }

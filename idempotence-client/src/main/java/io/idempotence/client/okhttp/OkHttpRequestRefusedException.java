@@ -19,12 +19,12 @@ public final class OkHttpRequestRefusedException extends IOException implements 
     private static final long serialVersionUID = 1L;
 
     private final Refusal refusal;
-    private final @Nullable String idValue;
+    private final @Nullable IdempotenceId id;
 
     OkHttpRequestRefusedException(Refusal refusal, @Nullable IdempotenceId id, Throwable cause) {
         super(refusal.code() + ": " + refusal.title(), cause);
         this.refusal = refusal;
-        this.idValue = id == null ? null : id.value();
+        this.id = id;
     }
 
     @Override
@@ -34,6 +34,6 @@ public final class OkHttpRequestRefusedException extends IOException implements 
 
     @Override
     public Optional<IdempotenceId> id() {
-        return Optional.ofNullable(idValue).map(IdempotenceId::new);
+        return Optional.ofNullable(id);
     }
 }
