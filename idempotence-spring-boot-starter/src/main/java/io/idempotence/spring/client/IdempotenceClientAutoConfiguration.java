@@ -20,19 +20,24 @@ import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
+import org.springframework.boot.autoconfigure.condition.ConditionMessage;
+import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.cloud.client.circuitbreaker.CircuitBreakerFactory;
 import org.springframework.cloud.openfeign.CircuitBreakerNameResolver;
 import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotatedTypeMetadata;
 import org.springframework.util.function.SingletonSupplier;
 import org.springframework.web.client.RestClient;
 
@@ -54,7 +59,7 @@ import org.springframework.web.client.RestClient;
             "org.springframework.cloud.openfeign.FeignAutoConfiguration"
         })
 @AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
-@Conditional(OnClientEnabled.class)
+@Conditional(IdempotenceClientAutoConfiguration.OnClientEnabled.class)
 public class IdempotenceClientAutoConfiguration {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
 
@@ -155,6 +160,22 @@ public class IdempotenceClientAutoConfiguration {
                     names,
                     environment.getProperty(
                             "spring.cloud.openfeign.circuitbreaker.group.enabled", Boolean.class, false));
+        }
+    }
+
+    /** The condition that {@code idempotence.client.enabled} is not false, or that a client is enabled by settings of its own. */
+    static final class OnClientEnabled extends SpringBootCondition {
+        @Override
+        public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
+            ConditionMessage.Builder message = ConditionMessage.forCondition("idempotence.client.enabled");
+            boolean all = !"false".equalsIgnoreCase(context.getEnvironment().getProperty("idempotence.client.enabled"));
+            if (all) {
+                return ConditionOutcome.match(message.because("clients are enabled"));
+            }
+            return context.getEnvironment() instanceof ConfigurableEnvironment environment
+                            && EnvironmentSettings.enableOneClient(environment)
+                    ? ConditionOutcome.match(message.because("some clients are enabled"))
+                    : ConditionOutcome.noMatch(message.because("no client is enabled"));
         }
     }
 }
