@@ -9,7 +9,6 @@ import feign.Request.HttpMethod;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
-import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
@@ -176,8 +175,10 @@ final class FeignCall {
         String line = identity.decide(template.method(), FeignHeaders.idIn(headers), () -> usualId(template));
         FirstRequest request = first.get();
         if (request == null) {
-            first.compareAndSet(null, new FirstRequest(template.url(), template.body(), template.requestCharset()));
-            logical.onEnd(this::ended);
+            FirstRequest own = new FirstRequest(template.url(), template.body(), template.requestCharset());
+            if (first.compareAndSet(null, own)) {
+                logical.describe(own::url, () -> Arrays.hashCode(own.body));
+            }
         }
         if (line == null) {
             if (method.operation().config().enabled()) {
@@ -211,19 +212,6 @@ final class FeignCall {
         logical.countRequest();
     }
 
-    private void ended(Result how) {
-        IdempotenceId id = identity.id();
-        FirstRequest request = first.get();
-        if (request == null || id == null || lastRequest == null) {
-            return;
-        }
-        if (how == Result.UNKNOWN) {
-            method.operation().repeats().endedUnknown(id, request.url, Arrays.hashCode(request.body));
-        } else {
-            method.operation().repeats().endedKnown(id);
-        }
-    }
-
     /** Called when an encoder or an earlier interceptor failed. An earlier call in doubt stays in doubt. */
     void notMade() {
         MethodMetadata declared = method.declared();
@@ -250,7 +238,7 @@ final class FeignCall {
         }
         return new FeignOutcomeUnknownException(
                 seen.status() == 0 ? -1 : seen.status(),
-                method.configKey(),
+                logical.unknown(method.configKey()),
                 id,
                 logical.attempts(),
                 logical.firstSentAt(),

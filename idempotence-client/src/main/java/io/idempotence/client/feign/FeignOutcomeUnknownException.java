@@ -26,19 +26,13 @@ public final class FeignOutcomeUnknownException extends FeignException implement
 
     FeignOutcomeUnknownException(
             int status,
-            String method,
+            String message,
             IdempotenceId id,
             int attempts,
             Instant firstSentAt,
             Request request,
             Throwable cause) {
-        super(
-                status,
-                "the outcome of " + method + " is unknown after " + attempts
-                        + (attempts == 1 ? " attempt" : " attempts")
-                        + ": it may have been executed; call again with the same ID",
-                request,
-                cause);
+        super(status, message, request, cause);
         this.id = id;
         this.attempts = attempts;
         this.firstSentAt = firstSentAt;

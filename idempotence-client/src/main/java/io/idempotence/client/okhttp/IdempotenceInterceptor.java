@@ -71,7 +71,7 @@ final class IdempotenceInterceptor implements Interceptor {
             // Kotlin declares no checked exceptions: OkHttp throws this one while it waits for a connection.
             throw e instanceof InterruptedException ? gaveUp(call, e) : new IOException(e);
         } finally {
-            call.keepBody();
+            call.ended();
         }
     }
 

@@ -6,7 +6,6 @@ import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
@@ -85,9 +84,17 @@ final class OkHttpCall implements ClientAdapter {
         return own.compareTo(config.deadline()) < 0 ? own : config.deadline();
     }
 
-    /** Keeps what was sent of the body, for an interceptor in front that proceeds again. */
-    void keepBody() {
+    /**
+     * Called when the call has ended. Keeps what was sent of the body, for an interceptor in front that proceeds again. The content of most
+     * bodies is unknown until they are sent.
+     */
+    void ended() {
         memory.keep(body);
+        Integer hash = bodyHash();
+        UnknownCall before = maybeRepeated;
+        if (before != null && hash != null) {
+            operation.repeats().sends(hash, before);
+        }
     }
 
     @Override
@@ -119,7 +126,7 @@ final class OkHttpCall implements ClientAdapter {
         List<String> given = request.headers(IDEMPOTENCY_KEY);
         byte @Nullable [] content = content(request, given);
         String line = checked(() -> identity.decide(request.method(), given, () -> usualId(request, content)));
-        logical.onEnd(this::ended);
+        logical.describe(() -> pathAndQuery(request), this::bodyHash);
         return Objects.requireNonNull(line, "this call carries an ID");
     }
 
@@ -167,25 +174,6 @@ final class OkHttpCall implements ClientAdapter {
     private static String pathAndQuery(Request request) {
         String query = request.url().encodedQuery();
         return request.url().encodedPath() + (query == null ? "" : "?" + query);
-    }
-
-    /** Called when the call has ended. The content of most bodies is unknown until they are sent. */
-    private void ended(Result how) {
-        IdempotenceId id = id();
-        Integer hash = bodyHash();
-        UnknownCall before = maybeRepeated;
-        if (before != null && hash != null) {
-            operation.repeats().sends(hash, before);
-        }
-        if (how != Result.UNKNOWN) {
-            operation.repeats().endedKnown(id);
-        } else if (hash != null) {
-            operation.repeats().endedUnknown(id, pathAndQuery(chain.request()), hash);
-        }
-    }
-
-    private IdempotenceId id() {
-        return Objects.requireNonNull(identity.id(), "this call has no ID yet");
     }
 
     /** Null if the content is not known. */
@@ -256,14 +244,11 @@ final class OkHttpCall implements ClientAdapter {
 
     @Override
     public Throwable unknown(Observation seen, Throwable cause) {
-        int attempts = logical.attempts();
+        Request request = chain.request();
         return new OkHttpOutcomeUnknownException(
-                "the outcome of " + chain.request().method() + " "
-                        + chain.request().url().redact() + " is unknown after " + attempts
-                        + (attempts == 1 ? " attempt" : " attempts")
-                        + ": it may have been executed; call again with the same ID",
-                id(),
-                attempts,
+                logical.unknown(request.method() + " " + request.url().redact()),
+                Objects.requireNonNull(logical.id(), "this call has no ID yet"),
+                logical.attempts(),
                 logical.firstSentAt(),
                 cause);
     }

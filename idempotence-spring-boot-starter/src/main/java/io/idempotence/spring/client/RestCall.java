@@ -5,7 +5,6 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
@@ -80,7 +79,7 @@ final class RestCall implements ClientAdapter {
     public Object send(int attempt, Observation seen) throws IOException {
         if (identity.line() == null) {
             identity.decide(request.getMethod().name(), values(IDEMPOTENCY_KEY), this::usualId);
-            logical.onEnd(this::ended);
+            logical.describe(this::pathAndQuery, () -> Arrays.hashCode(body));
         }
         RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects, request.getURI());
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
@@ -154,19 +153,6 @@ final class RestCall implements ClientAdapter {
         return uri.getRawPath() + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery());
     }
 
-    private void ended(Result how) {
-        IdempotenceId id = id();
-        if (how == Result.UNKNOWN) {
-            operation.repeats().endedUnknown(id, pathAndQuery(), Arrays.hashCode(body));
-        } else {
-            operation.repeats().endedKnown(id);
-        }
-    }
-
-    private IdempotenceId id() {
-        return Objects.requireNonNull(identity.id(), "this call has no ID yet");
-    }
-
     @Override
     public boolean meansNotSent(Throwable thrown) {
         return thrown instanceof IOException || thrown instanceof ResourceAccessException;
@@ -179,13 +165,10 @@ final class RestCall implements ClientAdapter {
 
     @Override
     public Throwable unknown(Observation seen, Throwable cause) {
-        int attempts = logical.attempts();
         return new RestOutcomeUnknownException(
-                "the outcome of " + name(request) + " is unknown after " + attempts
-                        + (attempts == 1 ? " attempt" : " attempts")
-                        + ": it may have been executed; call again with the same ID",
-                id(),
-                attempts,
+                logical.unknown(name(request)),
+                Objects.requireNonNull(logical.id(), "this call has no ID yet"),
+                logical.attempts(),
                 logical.firstSentAt(),
                 cause instanceof IOException failure ? failure : new IOException(cause));
     }

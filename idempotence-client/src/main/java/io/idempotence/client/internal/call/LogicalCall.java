@@ -20,6 +20,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
@@ -41,7 +42,10 @@ public final class LogicalCall {
     private volatile @Nullable IdempotenceClientListener listener;
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
-    private volatile Consumer<Result> onEnd = how -> {};
+    private volatile @Nullable Content content;
+
+    /** The first request of the call, by which a repetition under another ID is recognised. */
+    private record Content(Supplier<String> url, Supplier<@Nullable Integer> bodyHash) {}
 
     public LogicalCall(ClientOperation operation, CallIdentity identity, Duration deadline) {
         this.operation = operation;
@@ -193,9 +197,35 @@ public final class LogicalCall {
         lastFailure = failure;
     }
 
-    /** @param listener called once with the result, in the thread that ends the call */
-    public void onEnd(Consumer<Result> listener) {
-        onEnd = listener;
+    /**
+     * Describes the first request, for {@link RepeatWarning}.
+     *
+     * @param url in the same form as for {@link RepeatWarning#before}
+     * @param bodyHash called when the call has ended; null if the content of the body is not known
+     */
+    public void describe(Supplier<String> url, Supplier<@Nullable Integer> bodyHash) {
+        content = new Content(url, bodyHash);
+    }
+
+    private void remember(Result how) {
+        IdempotenceId id = id();
+        Content sent = content;
+        if (id == null || sent == null || requests.get() == 0) {
+            return;
+        }
+        Integer bodyHash = sent.bodyHash.get();
+        if (how != Result.UNKNOWN) {
+            operation.repeats().endedKnown(id);
+        } else if (bodyHash != null) {
+            operation.repeats().endedUnknown(id, sent.url.get(), bodyHash);
+        }
+    }
+
+    /** The message of the unknown outcome of a call with this name. */
+    public String unknown(String name) {
+        return "the outcome of " + name + " is unknown after " + attempts
+                + (attempts.get() == 1 ? " attempt" : " attempts")
+                + ": it may have been executed; call again with the same ID";
     }
 
     /** Enters a layer of the call: the proxy, or a run of the retry loop below it. */
@@ -214,7 +244,7 @@ public final class LogicalCall {
         }
         identity.history().ended(how == Result.UNKNOWN);
         if (published.compareAndSet(false, true)) {
-            onEnd.accept(how);
+            remember(how);
             publish(how);
         }
     }
