@@ -3,7 +3,7 @@ package io.idempotence.client;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.internal.scope.CallScope;
-import io.idempotence.client.internal.scope.ThreadBound.Task;
+import io.idempotence.client.internal.scope.CallerContext;
 import java.time.Instant;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -163,8 +163,8 @@ public final class IdempotenceScope {
      */
     public static Runnable carried(Runnable task) {
         Objects.requireNonNull(task, "task");
-        Carrier carrier = new Carrier();
-        return () -> carrier.<Boolean, RuntimeException>run(() -> {
+        CallerContext caller = CallerContext.current();
+        return () -> caller.<Boolean, RuntimeException>during(() -> {
             task.run();
             return true;
         });
@@ -179,8 +179,8 @@ public final class IdempotenceScope {
      */
     public static <T extends @Nullable Object> Callable<T> carried(Callable<T> task) {
         Objects.requireNonNull(task, "task");
-        Carrier carrier = new Carrier();
-        return () -> carrier.run(task::call);
+        CallerContext caller = CallerContext.current();
+        return () -> caller.during(task::call);
     }
 
     /**
@@ -194,24 +194,8 @@ public final class IdempotenceScope {
      */
     public static <T extends @Nullable Object, S extends CompletionStage<T>> Supplier<S> carried(Supplier<S> task) {
         Objects.requireNonNull(task, "task");
-        Carrier carrier = new Carrier();
-        return () -> carrier.<S, RuntimeException>run(task::get);
-    }
-
-    /** The scope and the request of the thread that created it. */
-    private static final class Carrier {
-        private final @Nullable CallScope scope = CallScope.current();
-        private final @Nullable InboundRequest request =
-                InboundRequest.current().orElse(null);
-
-        <T extends @Nullable Object, X extends Throwable> T run(Task<T, X> work) throws X {
-            Runnable leave = request == null ? () -> {} : request.enter();
-            try {
-                return CallScope.inside(scope, work);
-            } finally {
-                leave.run();
-            }
-        }
+        CallerContext caller = CallerContext.current();
+        return () -> caller.<S, RuntimeException>during(task::get);
     }
 
     /**

@@ -10,6 +10,7 @@ import io.idempotence.client.IdempotenceScope.Work;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
 import java.time.Duration;
@@ -56,7 +57,7 @@ class IdempotenceScopeTest {
     private static @Nullable IdempotenceId idOfACall() {
         ClientOperation operation = new ClientOperation("orders", "x", "x", CONFIG, null, LOG);
         CallIdentity identity =
-                new CallIdentity(operation, operation::method, CallScope.current(), null, ScopeHistory.ofOneCall());
+                new CallIdentity(operation, operation::method, CallerContext.current(), ScopeHistory.ofOneCall());
         identity.decide("POST", List.of(), () -> {
             throw new AssertionError("the scope has an ID");
         });

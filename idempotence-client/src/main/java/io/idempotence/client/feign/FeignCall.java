@@ -8,7 +8,6 @@ import feign.Request;
 import feign.Request.HttpMethod;
 import feign.RequestTemplate;
 import io.idempotence.IdempotenceId;
-import io.idempotence.InboundRequest;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
@@ -17,7 +16,7 @@ import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
-import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.nio.charset.Charset;
 import java.util.ArrayList;
@@ -61,8 +60,7 @@ final class FeignCall {
         this.identity = new CallIdentity(
                 operation,
                 () -> operation.method() + " of " + operation.client(),
-                CallScope.current(),
-                InboundRequest.current().orElse(null),
+                CallerContext.current(),
                 ScopeHistory.ofOneCall());
         this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }

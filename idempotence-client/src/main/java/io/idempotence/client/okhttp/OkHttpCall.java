@@ -60,8 +60,8 @@ final class OkHttpCall implements ClientAdapter {
         this.operation = operation;
         this.context = context;
         this.memory = memory;
-        this.identity = new CallIdentity(
-                operation, () -> memory.name(chain.request()), context.scope(), context.inbound(), memory.history());
+        this.identity =
+                new CallIdentity(operation, () -> memory.name(chain.request()), context.caller(), memory.history());
         this.wire = wire;
         this.watchdog = watchdog;
         this.logical = new LogicalCall(operation, identity, deadline(chain, operation.config()));
@@ -141,7 +141,9 @@ final class OkHttpCall implements ClientAdapter {
             RepeatableBody taken = memory.body(source);
             body = taken;
             taken.checkWritable();
-            return context.inbound() == null || isMultipart(taken.type()) ? null : taken.content(this::checkWanted);
+            return context.caller().inbound() == null || isMultipart(taken.type())
+                    ? null
+                    : taken.content(this::checkWanted);
         } catch (IOException | RuntimeException e) {
             // Nothing is sent. An earlier call in doubt stays in doubt.
             checked(() -> {

@@ -3,11 +3,10 @@ package io.idempotence.spring.client;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.Idempotent;
-import io.idempotence.InboundRequest;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
@@ -39,8 +38,7 @@ final class HttpServiceCall {
     private final String method;
     private final @Nullable Boolean annotated;
     private final @Nullable String group;
-    private final @Nullable CallScope scope = CallScope.current();
-    private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
+    private final CallerContext caller = CallerContext.current();
     private final AtomicReference<@Nullable Request> first = new AtomicReference<>();
     private volatile @Nullable RestCall last;
     private volatile boolean running;
@@ -209,13 +207,7 @@ final class HttpServiceCall {
         return group;
     }
 
-    @Nullable
-    CallScope scope() {
-        return scope;
-    }
-
-    @Nullable
-    InboundRequest inbound() {
-        return inbound;
+    CallerContext caller() {
+        return caller;
     }
 }

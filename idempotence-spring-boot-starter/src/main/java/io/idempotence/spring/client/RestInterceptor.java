@@ -3,7 +3,6 @@ package io.idempotence.spring.client;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static java.util.Objects.requireNonNull;
 
-import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
@@ -15,6 +14,7 @@ import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.io.IOException;
 import java.net.URI;
@@ -112,10 +112,9 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     /** @param service the call that the request belongs to, perhaps of another thread; null if there is none */
     private static CallIdentity identity(
             ClientOperation operation, HttpRequest request, byte[] body, @Nullable HttpServiceCall service) {
-        CallScope scope = service == null ? CallScope.current() : service.scope();
-        InboundRequest inbound = service == null ? InboundRequest.current().orElse(null) : service.inbound();
+        CallerContext caller = service == null ? CallerContext.current() : service.caller();
         ScopeHistory alone = service == null ? ScopeHistory.ofOneCall() : service.history(request, body);
-        return new CallIdentity(operation, () -> RestCall.name(request), scope, inbound, alone);
+        return new CallIdentity(operation, () -> RestCall.name(request), caller, alone);
     }
 
     private boolean isAskedFor(HttpRequest request, ClientOperation operation) {

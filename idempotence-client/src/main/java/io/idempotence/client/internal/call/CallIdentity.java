@@ -3,6 +3,7 @@ package io.idempotence.client.internal.call;
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.http.IdempotencyKeyHeader;
 import java.time.Instant;
@@ -21,8 +22,7 @@ public final class CallIdentity {
 
     private final ClientOperation operation;
     private final Supplier<String> name;
-    private final @Nullable CallScope scope;
-    private final @Nullable InboundRequest inbound;
+    private final CallerContext caller;
     private final ScopeHistory alone;
     private final AtomicReference<@Nullable Chosen> decision = new AtomicReference<>();
     private final ScopeHistory.Call withoutId;
@@ -34,20 +34,13 @@ public final class CallIdentity {
 
     /**
      * @param name the name of the call in its scope
-     * @param scope the scope of the call, or null if there is none
-     * @param inbound the request whose handler makes the call, or null if there is none
+     * @param caller the scope of the call, and the request whose handler makes it
      * @param alone the history of the call if no scope has one
      */
-    public CallIdentity(
-            ClientOperation operation,
-            Supplier<String> name,
-            @Nullable CallScope scope,
-            @Nullable InboundRequest inbound,
-            ScopeHistory alone) {
+    public CallIdentity(ClientOperation operation, Supplier<String> name, CallerContext caller, ScopeHistory alone) {
         this.operation = operation;
         this.name = name;
-        this.scope = scope;
-        this.inbound = inbound;
+        this.caller = caller;
         this.alone = alone;
         this.withoutId = alone.newCall();
         this.history = withoutId;
@@ -94,6 +87,7 @@ public final class CallIdentity {
      * @param body returns the body, or null if it is unknown or not the same each time
      */
     public IdempotenceId usual(String method, Supplier<String> target, Supplier<byte @Nullable []> body) {
+        InboundRequest inbound = caller.inbound();
         return inbound == null
                 ? operation.config().generator().generateId()
                 : inbound.idOfNextCall(operation.client(), method, target.get(), body.get());
@@ -107,6 +101,7 @@ public final class CallIdentity {
      * @param lines the header's lines, empty if they are unknown
      */
     public void keepDoubt(boolean own, List<String> lines) {
+        CallScope scope = caller.scope();
         boolean asks = scope != null && scope.isInDoubt() && (!own || scope.isResumed());
         if (asks || alone.isInDoubt()) {
             begin(lines.isEmpty() ? null : parse(lines), () -> {
@@ -116,6 +111,7 @@ public final class CallIdentity {
     }
 
     private IdempotenceId begin(@Nullable IdempotenceId own, Supplier<IdempotenceId> usual) {
+        CallScope scope = caller.scope();
         ScopeHistory.Call begun = scope == null
                 ? alone.begin(this::checkRetention, own, usual)
                 : scope.begin(name.get(), this::checkRetention, own, usual, alone);

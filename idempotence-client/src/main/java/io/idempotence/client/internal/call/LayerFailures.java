@@ -1,7 +1,6 @@
 package io.idempotence.client.internal.call;
 
-import io.idempotence.InboundRequest;
-import io.idempotence.client.internal.scope.CallScope;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
 import java.util.Set;
@@ -18,8 +17,7 @@ public final class LayerFailures {
     private static final ThreadBound<LayerFailures> CURRENT = new ThreadBound<>();
 
     private final boolean ofDefaultMethod;
-    private final @Nullable CallScope scope = CallScope.current();
-    private final @Nullable InboundRequest inbound = InboundRequest.current().orElse(null);
+    private final CallerContext caller = CallerContext.current();
 
     /** What a failure means for the calls that run, and for those that a default method ended with an unknown outcome. */
     private final Set<UnaryOperator<Throwable>> calls;
@@ -63,14 +61,11 @@ public final class LayerFailures {
 
     /** Runs what is below the layers, perhaps in another thread, in the scope and inbound request of the thread above them. */
     public <T extends @Nullable Object> T below(Supplier<T> work) {
-        Runnable leave = inbound == null ? () -> {} : inbound.enter();
         try {
-            return CallScope.<T, RuntimeException>inside(scope, () -> CURRENT.during(this, work::get));
+            return caller.<T, RuntimeException>during(() -> CURRENT.during(this, work::get));
         } catch (RuntimeException | Error e) {
             thrownBelow = e;
             throw e;
-        } finally {
-            leave.run();
         }
     }
 

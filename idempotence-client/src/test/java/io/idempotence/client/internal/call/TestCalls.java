@@ -1,6 +1,7 @@
 package io.idempotence.client.internal.call;
 
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.time.Duration;
 import java.util.List;
@@ -19,7 +20,8 @@ final class TestCalls {
                 IdempotenceClientConfig.builder().build(),
                 null,
                 LoggerFactory.getLogger(TestCalls.class));
-        CallIdentity identity = new CallIdentity(operation, operation::method, null, null, ScopeHistory.ofOneCall());
+        CallIdentity identity =
+                new CallIdentity(operation, operation::method, CallerContext.current(), ScopeHistory.ofOneCall());
         identity.decide("POST", List.of("\"order-1\""), () -> {
             throw new AssertionError("the caller gives an ID");
         });
