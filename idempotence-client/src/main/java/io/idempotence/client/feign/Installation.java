@@ -3,7 +3,7 @@ package io.idempotence.client.feign;
 import feign.BaseBuilder;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.http.CallThreads;
-import io.idempotence.client.internal.http.RedirectWarning;
+import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
@@ -20,7 +20,7 @@ record Installation(
         FeignInternals feign,
         CallLookup calls,
         OneTimeWarnings warnings,
-        RedirectWarning redirects,
+        RedirectRule redirects,
         CallThreads threads,
         Watchdog watchdog,
         ThreadBound<Watch> sending) {
@@ -32,7 +32,7 @@ record Installation(
                 new FeignInternals(builder),
                 new CallLookup(),
                 new OneTimeWarnings(),
-                new RedirectWarning(log),
+                new RedirectRule(log),
                 threads,
                 new Watchdog(threads, log),
                 new ThreadBound<>());

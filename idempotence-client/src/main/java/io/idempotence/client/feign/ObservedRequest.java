@@ -143,15 +143,9 @@ final class ObservedRequest {
         }
         boolean unexecuted = RedirectRule.showsNoExecution(
                 response.status(), request.httpMethod().name());
-        boolean settles = RedirectRule.settles(seen, unexecuted, call.logical().isInDoubt());
-        if (!unexecuted) {
-            seen.mayHaveBeenSentBefore();
-        }
-        if (redirect.repeatsRequest() && redirect.request().url().equals(request.url())) {
-            return false;
-        }
-        if (!settles || !wanted || !call.logical().deadline().outlasts(0)) {
-            seen.redirectNotFollowed();
+        boolean toItself = redirect.repeatsRequest() && redirect.request().url().equals(request.url());
+        boolean inTime = call.logical().deadline().outlasts(0);
+        if (!RedirectRule.follows(seen, unexecuted, call.logical().isInDoubt(), toItself, wanted && inTime)) {
             return false;
         }
         response.close();

@@ -8,7 +8,6 @@ import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.HttpOrigin;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectRule;
-import io.idempotence.client.internal.http.RedirectWarning;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -24,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 final class OkHttpAttempt {
     private static final String LOCATION = "Location";
 
-    private final RedirectWarning redirects;
+    private final RedirectRule redirects;
     private final Observation seen;
     private final LogicalCall logical;
     private final @Nullable String header;
@@ -39,7 +38,7 @@ final class OkHttpAttempt {
      * @param body the request body; null if there is none, or if another layer keeps it
      */
     OkHttpAttempt(
-            RedirectWarning redirects,
+            RedirectRule redirects,
             Observation seen,
             LogicalCall logical,
             @Nullable String header,

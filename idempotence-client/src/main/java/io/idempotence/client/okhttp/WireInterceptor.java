@@ -1,6 +1,6 @@
 package io.idempotence.client.okhttp;
 
-import io.idempotence.client.internal.http.RedirectWarning;
+import io.idempotence.client.internal.http.RedirectRule;
 import java.io.IOException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,7 +20,7 @@ final class WireInterceptor implements Interceptor {
      */
     private final Map<Call, OkHttpAttempt> sending = new ConcurrentHashMap<>();
 
-    private final RedirectWarning redirects = new RedirectWarning(LoggerFactory.getLogger(IdempotentOkHttp.class));
+    private final RedirectRule redirects = new RedirectRule(LoggerFactory.getLogger(IdempotentOkHttp.class));
 
     /** Sends a request of {@code attempt}. Every request that leaves for the call meanwhile belongs to that attempt, too. */
     Response send(OkHttpAttempt attempt, Chain chain, Request request) throws IOException {
@@ -32,7 +32,7 @@ final class WireInterceptor implements Interceptor {
         }
     }
 
-    RedirectWarning redirects() {
+    RedirectRule redirects() {
         return redirects;
     }
 

@@ -13,7 +13,7 @@ import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.http.RedirectWarning;
+import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
@@ -40,7 +40,7 @@ final class RestCall implements ClientAdapter {
     private final RequestChain chain;
     private final WithoutRedirects withoutRedirects;
     private final Watchdog watchdog;
-    private final RedirectWarning redirects;
+    private final RedirectRule redirects;
     private final LogicalCall logical;
 
     RestCall(
@@ -51,7 +51,7 @@ final class RestCall implements ClientAdapter {
             RequestChain chain,
             WithoutRedirects withoutRedirects,
             Watchdog watchdog,
-            RedirectWarning redirects) {
+            RedirectRule redirects) {
         this.operation = operation;
         this.identity = identity;
         this.request = request;

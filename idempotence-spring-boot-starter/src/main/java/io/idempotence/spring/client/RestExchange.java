@@ -7,7 +7,6 @@ import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectRule;
-import io.idempotence.client.internal.http.RedirectWarning;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -33,7 +32,7 @@ final class RestExchange implements ClientHttpRequest {
     private final Observation seen;
     private final Watch watch;
     private final RequestEnds ends;
-    private final RedirectWarning redirects;
+    private final RedirectRule redirects;
     private final URI uri;
     private final HttpMethod method;
     private final HttpHeaders headers = new HttpHeaders();
@@ -49,7 +48,7 @@ final class RestExchange implements ClientHttpRequest {
             Observation seen,
             Watch watch,
             RequestEnds ends,
-            RedirectWarning redirects,
+            RedirectRule redirects,
             URI uri,
             HttpMethod method) {
         this.call = call;
@@ -131,21 +130,10 @@ final class RestExchange implements ClientHttpRequest {
             redirects.notFollowed(target.origin());
             return false;
         }
-        boolean settles = RedirectRule.settles(seen, unexecuted, call.isInDoubt());
-        if (!unexecuted) {
-            // The request may have been executed, whatever the next one returns.
-            seen.mayHaveBeenSentBefore();
-        }
-        if (repeats && target.toString().equals(from.toString())) {
-            return false;
-        }
-        if (!settles
-                || Thread.currentThread().isInterrupted()
-                || !call.deadline().outlasts(0)) {
-            seen.redirectNotFollowed();
-            return false;
-        }
-        return true;
+        boolean toItself = repeats && target.toString().equals(from.toString());
+        boolean wanted =
+                !Thread.currentThread().isInterrupted() && call.deadline().outlasts(0);
+        return RedirectRule.follows(seen, unexecuted, call.isInDoubt(), toItself, wanted);
     }
 
     /** Host and port. A host with an underscore, such as that of a container, is none to {@link URI}. */

@@ -11,7 +11,7 @@ import io.idempotence.client.internal.call.ClientOperations;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.HttpOrigin;
-import io.idempotence.client.internal.http.RedirectWarning;
+import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.CallerContext;
@@ -38,7 +38,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private final Watchdog watchdog = new Watchdog(new CallThreads(), LOG);
     private final WithoutRedirects withoutRedirects = new WithoutRedirects();
     private final ClientOperations operations;
-    private final RedirectWarning redirects = new RedirectWarning(LOG);
+    private final RedirectRule redirects = new RedirectRule(LOG);
 
     /** @param all whether calls carry an ID that the application did not ask for */
     RestInterceptor(IdempotenceClientConfig config, boolean all) {
