@@ -56,7 +56,6 @@ public final class IdempotenceClientConfigBuilder {
      *     client is taken as it is written, with or without brackets around it
      * @param value as in a file
      * @param source where it was read, for messages
-     * @return this builder
      * @throws IdempotenceConfigException if the setting is unknown or malformed
      */
     public IdempotenceClientConfigBuilder set(String key, String value, String source) {
@@ -73,7 +72,6 @@ public final class IdempotenceClientConfigBuilder {
      * Idempotency-Key} header of the caller is sent as it is.
      *
      * @param enabled true by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder enabled(boolean enabled) {
         return put(ConfigKey.ENABLED, enabled);
@@ -83,7 +81,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the spelling of the ID on the wire.
      *
      * @param style quoted by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder headerStyle(Style style) {
         return put(ConfigKey.HEADER_STYLE, style);
@@ -93,7 +90,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the HTTP methods that carry an ID without {@code @Idempotent}.
      *
      * @param methods some of POST, PATCH, PUT, DELETE; POST and PATCH by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder methods(String... methods) {
         return put(
@@ -105,7 +101,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the generator of the IDs of new calls, instead of {@code generator.type}.
      *
      * @param generator thread-safe; random UUIDs by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder generator(IdempotenceIdGenerator generator) {
         return put(ConfigKey.GENERATOR, generator);
@@ -115,7 +110,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the time that a logical call may take, from its start: all attempts and waits.
      *
      * @param deadline above 0, at most 1 day, and shorter than {@link #serverRetention}; 10 s by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder deadline(Duration deadline) {
         return put(ConfigKey.DEADLINE, deadline);
@@ -125,7 +119,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the largest number of attempts, the first one included.
      *
      * @param attempts 1 to 100; 3 by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder maxAttempts(int attempts) {
         return put(ConfigKey.MAX_ATTEMPTS, attempts);
@@ -135,7 +128,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the bound of the wait before attempt 2.
      *
      * @param wait 0 to 1 day, at most {@link #maxWait}; 100 ms by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder waitBound(Duration wait) {
         return put(ConfigKey.WAIT, wait);
@@ -145,7 +137,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the factor from one bound to the next.
      *
      * @param multiplier 1 to 100; 2 by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder multiplier(double multiplier) {
         return put(ConfigKey.MULTIPLIER, multiplier);
@@ -155,7 +146,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the largest bound.
      *
      * @param wait the first bound to 1 day; 2 s by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder maxWait(Duration wait) {
         return put(ConfigKey.MAX_WAIT, wait);
@@ -165,7 +155,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the share of the bound that is random.
      *
      * @param jitter 0 to 1; 1 by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder jitter(double jitter) {
         return put(ConfigKey.JITTER, jitter);
@@ -176,7 +165,6 @@ public final class IdempotenceClientConfigBuilder {
      * unknown. So does 408, 425, 429, 500 or 503 if an earlier attempt is in doubt, because it does not show the outcome of that one.
      *
      * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder statuses(int... statuses) {
         return put(ConfigKey.STATUSES, Arrays.stream(statuses).boxed().collect(Collectors.toUnmodifiableSet()));
@@ -186,7 +174,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets how long the server may hold a duplicate of a running request.
      *
      * @param wait 0 to 1 day, rounded up to whole seconds and cut to the read timeout; 5 s by default; zero sends no preference
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder preferWait(Duration wait) {
         return put(ConfigKey.PREFER_WAIT, wait);
@@ -198,7 +185,6 @@ public final class IdempotenceClientConfigBuilder {
      * @param capacity the number of tokens at the start, and the largest number, 0 to 1,000,000; 500 by default, 0 means no retries
      * @param cost tokens that a retry costs, 0 to the capacity; 5 by default, 0 means no limit
      * @param refund tokens that a success refunds, 0 to 1,000,000; 1 by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder budget(int capacity, int cost, int refund) {
         put(ConfigKey.BUDGET_CAPACITY, capacity);
@@ -211,7 +197,6 @@ public final class IdempotenceClientConfigBuilder {
      *
      * @param name the client's name, for Feign {@code Target.name()}; or {@code name#method}, which cannot have a budget
      * @param settings sets them, on a builder of its own. Registry, listener, executor and other clients belong to the outer builder
-     * @return this builder
      * @throws IdempotenceConfigException if {@code settings} sets something that belongs to the outer builder
      */
     public IdempotenceClientConfigBuilder client(String name, Consumer<IdempotenceClientConfigBuilder> settings) {
@@ -235,7 +220,6 @@ public final class IdempotenceClientConfigBuilder {
      * of the replaced instance. Its exception predicate can forbid a retry but cannot force one. Its result predicate is not used.
      *
      * @param registry the application's
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder retryRegistry(RetryRegistry registry) {
         this.retryRegistry = Objects.requireNonNull(registry, "registry");
@@ -246,7 +230,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets the listener for attempts and ended calls.
      *
      * @param listener thread-safe
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder listener(IdempotenceClientListener listener) {
         this.listener = Objects.requireNonNull(listener, "listener");
@@ -257,7 +240,6 @@ public final class IdempotenceClientConfigBuilder {
      * Sets how long the server half remembers an ID.
      *
      * @param time the provider's retention, longer than the deadline, at most 3650 days; 24 h by default
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder serverRetention(Duration time) {
         return put(ConfigKey.SERVER_RETENTION, time);
@@ -270,7 +252,6 @@ public final class IdempotenceClientConfigBuilder {
      *
      * @param executor the common fork-join pool by default. If it rejects an attempt, the call ends as if no attempts were left. If it
      *     drops one, the call ends half a second after the deadline
-     * @return this builder
      */
     public IdempotenceClientConfigBuilder executor(Executor executor) {
         this.executor = Objects.requireNonNull(executor, "executor");

@@ -20,20 +20,12 @@ public final class IdempotenceConfigException extends IdempotenceException {
         this.source = source;
     }
 
-    /**
-     * The setting as it is spelled in its source.
-     *
-     * @return for example {@code idempotence.client.retry.wait} or {@code IDEMPOTENCE_CLIENT_RETRY_WAIT}
-     */
+    /** {@return the setting as its source spells it, for example {@code IDEMPOTENCE_CLIENT_RETRY_WAIT}} */
     public String key() {
         return key;
     }
 
-    /**
-     * The source of the setting.
-     *
-     * @return the file's address, {@code system property}, {@code environment variable} or {@code builder}
-     */
+    /** {@return the file's address, {@code system property}, {@code environment variable} or {@code builder}} */
     public String source() {
         return source;
     }

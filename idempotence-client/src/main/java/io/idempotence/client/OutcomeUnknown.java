@@ -13,18 +13,12 @@ import org.jspecify.annotations.Nullable;
  * the execution, the outcome stays unknown until a person or a rule there has decided.
  */
 public interface OutcomeUnknown {
-    /**
-     * The ID that every attempt carried.
-     *
-     * @return the ID
-     */
+    /** {@return the ID that every attempt carried} */
     IdempotenceId id();
 
     /**
      * When the first request of the call left, by this machine's clock. Keep it with the ID: the server half may forget the ID one
      * retention later. For a resumed call it is the time passed to {@link IdempotenceScope#resume}, so that repetitions do not move it.
-     *
-     * @return the time
      */
     Instant firstSentAt();
 
@@ -36,11 +30,7 @@ public interface OutcomeUnknown {
      */
     int attempts();
 
-    /**
-     * The failure that ended the last attempt: the cause of the exception.
-     *
-     * @return the failure, or null if there was none
-     */
+    /** {@return the failure that ended the last attempt, which is the cause of the exception; null if there was none} */
     default @Nullable Throwable lastCause() {
         return this instanceof Throwable thrown ? thrown.getCause() : null;
     }

@@ -14,17 +14,9 @@ import java.util.Optional;
  * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknown} instead.
  */
 public interface RequestRefused {
-    /**
-     * Why the server half refused.
-     *
-     * @return the refusal
-     */
+    /** {@return why the server half refused} */
     Refusal refusal();
 
-    /**
-     * The ID that every attempt carried.
-     *
-     * @return the ID, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}
-     */
+    /** {@return the ID that every attempt carried, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}} */
     Optional<IdempotenceId> id();
 }

@@ -46,11 +46,7 @@ public final class RetryBudget {
         }
     }
 
-    /**
-     * The tokens left.
-     *
-     * @return 0 to the capacity
-     */
+    /** {@return the tokens left, 0 to the capacity} */
     public int available() {
         return tokens.get();
     }
