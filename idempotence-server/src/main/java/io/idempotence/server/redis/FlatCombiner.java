@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.SharedFailure;
+import io.idempotence.server.redis.Redis.NothingWrittenException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayDeque;

@@ -1,5 +1,7 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.redis.Redis.NothingWrittenException;
+import io.idempotence.server.redis.Redis.ScannedKey;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

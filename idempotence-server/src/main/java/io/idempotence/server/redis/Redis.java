@@ -53,9 +53,6 @@ interface Redis extends AutoCloseable {
         }
     }
 
-    /** A script's key and arguments. */
-    record ScriptRun(byte[] key, byte[]... arguments) {}
-
     /** Walks over the keys of every primary, page by page, and runs a script on each key. */
     Iterator<List<ScannedKey>> scan(String pattern, int pageSize, LuaScript script);
 
@@ -65,4 +62,48 @@ interface Redis extends AutoCloseable {
     /** Closes the connections that were opened here. */
     @Override
     void close();
+
+    /**
+     * A key that a scan found.
+     *
+     * @param reply of the script that read it; a {@link RuntimeException} if that was an error
+     */
+    record ScannedKey(byte[] key, Object reply) {}
+
+    /** A failure of a call that has certainly written nothing: it was never sent, or Redis replied with an error. */
+    final class NothingWrittenException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final RuntimeException reason;
+
+        NothingWrittenException(RuntimeException reason) {
+            super(reason);
+            this.reason = reason;
+        }
+
+        /** The driver's exception. */
+        RuntimeException reason() {
+            return reason;
+        }
+    }
+
+    /** A write that too few replicas are known to have. The primary has it. */
+    final class TooFewReplicasException extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Object reply;
+
+        TooFewReplicasException(String message, Object reply) {
+            super(message);
+            this.reply = reply;
+        }
+
+        /** The reply of the script. */
+        Object reply() {
+            return reply;
+        }
+    }
+
+    /** A script's key and arguments. */
+    record ScriptRun(byte[] key, byte[]... arguments) {}
 }

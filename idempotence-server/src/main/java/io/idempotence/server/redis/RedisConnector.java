@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.redis.Redis.NothingWrittenException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.ArrayList;

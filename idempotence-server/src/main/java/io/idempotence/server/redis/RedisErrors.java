@@ -1,6 +1,7 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.Causes;
+import io.idempotence.server.redis.Redis.TooFewReplicasException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.util.NoSuchElementException;
 import java.util.Objects;

@@ -1,6 +1,9 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.Millis;
+import io.idempotence.server.redis.Redis.NothingWrittenException;
+import io.idempotence.server.redis.Redis.ScannedKey;
+import io.idempotence.server.redis.Redis.TooFewReplicasException;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;

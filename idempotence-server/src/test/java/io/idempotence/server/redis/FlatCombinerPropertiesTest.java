@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.internal.Causes;
+import io.idempotence.server.redis.Redis.NothingWrittenException;
 import io.idempotence.server.storage.AtOnce;
 import java.io.IOException;
 import java.io.OutputStream;

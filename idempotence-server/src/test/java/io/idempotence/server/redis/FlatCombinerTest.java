@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.redis.QueuedCalls.Call;
 import io.idempotence.server.redis.QueuedCalls.Threads;
+import io.idempotence.server.redis.Redis.NothingWrittenException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;

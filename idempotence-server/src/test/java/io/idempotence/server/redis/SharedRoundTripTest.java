@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.server.redis.QueuedCalls.Call;
+import io.idempotence.server.redis.Redis.NothingWrittenException;
+import io.idempotence.server.redis.Redis.TooFewReplicasException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
