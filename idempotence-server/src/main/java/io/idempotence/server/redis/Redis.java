@@ -1,6 +1,5 @@
 package io.idempotence.server.redis;
 
-import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 
@@ -33,24 +32,14 @@ interface Redis extends AutoCloseable {
     }
 
     /**
-     * Runs a script on several keys, each as by {@link #runReplicated}.
+     * Runs a script on several keys in one round trip, each as by {@link #runReplicated}. Only for as many runs as {@link
+     * #runsPerRoundTrip} allows, if that is more than 1.
      *
      * @return the reply to each run, or the exception that it ended with
      * @throws RuntimeException if any of them may have been executed
      */
     default List<Object> runAllReplicated(LuaScript script, List<ScriptRun> runs) {
-        List<Object> replies = new ArrayList<>(runs.size());
-        runs.forEach(run -> replies.add(replyOrFailure(script, run)));
-        return replies;
-    }
-
-    /** The reply of {@link #runReplicated}, or its exception. */
-    default Object replyOrFailure(LuaScript script, ScriptRun run) {
-        try {
-            return runReplicated(script, run.key(), run.arguments());
-        } catch (RuntimeException e) {
-            return e;
-        }
+        throw new UnsupportedOperationException("each run needs a round trip of its own");
     }
 
     /** Walks over the keys of every primary, page by page, and runs a script on each key. */

@@ -116,8 +116,7 @@ final class RedisConnector {
     private Redis connectSingle() {
         PooledConnectionProvider provider = opened(
                 name(), () -> new PooledConnectionProvider(addresses.places().get(0), clientConfig, pool));
-        RedisTopology server = new RedisTopology.Primary(provider, limits(), replicaWait, provider::close);
-        PooledRedis redis = new PooledRedis(name(), server, replicaWait);
+        PooledRedis redis = new PooledRedis.Primary(name(), provider, limits(), replicaWait, provider::close);
         boolean inCluster = checked(redis, () -> {
             try {
                 redis.checkRights(NEVER_WRITTEN, List.of());
@@ -127,10 +126,10 @@ final class RedisConnector {
                 }
                 throw e;
             }
-            if (isClusterNode(server.servers().get(0))) {
+            if (isClusterNode(redis.servers().get(0))) {
                 return true;
             }
-            checkSetUp(redis.name(), server.servers());
+            checkSetUp(redis);
             return false;
         });
         if (inCluster) {
@@ -142,11 +141,10 @@ final class RedisConnector {
 
     private Redis connectSentinel(String primaryName) {
         SentineledConnectionProvider provider = opened(name(), () -> sentineled(primaryName));
-        RedisTopology primary = new RedisTopology.Primary(provider, limits(), replicaWait, provider::close);
-        PooledRedis redis = new PooledRedis(name(), primary, replicaWait);
+        PooledRedis redis = new PooledRedis.Primary(name(), provider, limits(), replicaWait, provider::close);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of());
-            checkSetUp(redis.name(), primary.servers());
+            checkSetUp(redis);
             return redis;
         });
     }
@@ -166,17 +164,16 @@ final class RedisConnector {
         ClusterConnectionProvider provider = opened(
                 clusterName(),
                 () -> new ClusterConnectionProvider(new LinkedHashSet<>(addresses.places()), clientConfig, pool));
-        RedisTopology cluster = new ClusterTopology(provider, limits(), replicaWait);
-        PooledRedis redis = new PooledRedis(clusterName(), cluster, replicaWait);
+        PooledRedis redis = new ClusterRedis(clusterName(), provider, limits(), replicaWait);
         return checked(redis, () -> {
             redis.checkRights(NEVER_WRITTEN, List.of(RedisCall.of(Protocol.Command.ASKING)));
-            checkSetUp(redis.name(), cluster.servers());
+            checkSetUp(redis);
             return redis;
         });
     }
 
-    private RedisTopology.Limits limits() {
-        return new RedisTopology.Limits(
+    private PooledRedis.Limits limits() {
+        return new PooledRedis.Limits(
                 pool.getMaxTotal(),
                 pool.getMaxWaitDuration(),
                 Duration.ofMillis(clientConfig.getSocketTimeoutMillis()));
@@ -212,9 +209,9 @@ final class RedisConnector {
                 e);
     }
 
-    private void checkSetUp(String name, List<RedisServer> servers) {
+    private void checkSetUp(PooledRedis redis) {
         List<String> risks = new ArrayList<>();
-        for (RedisServer server : servers) {
+        for (RedisServer server : redis.servers()) {
             ServerInfo info = server.info();
             if (strict && !info.isKnown()) {
                 risks.add("its configuration may not be read; give the user the right to INFO");
@@ -226,9 +223,9 @@ final class RedisConnector {
         List<String> different = risks.stream().distinct().toList();
         if (strict && !different.isEmpty()) {
             throw StorageUnavailableException.notSent(
-                    name + " is not set up as strict() demands: " + String.join("; ", different), null);
+                    redis.name() + " is not set up as strict() demands: " + String.join("; ", different), null);
         }
-        different.forEach(risk -> LOG.warn("{}: {}", name, risk));
+        different.forEach(risk -> LOG.warn("{}: {}", redis.name(), risk));
     }
 
     /** Whether a server is a node of a Cluster. A user without {@code INFO} may use {@code CLUSTER} if there is one. */

@@ -147,6 +147,9 @@ class RedisRecords implements IdempotenceStorage {
 
     @Override
     public List<Supplier<WriteResult>> completeAll(List<CompletionRequest> completions) {
+        if (redis.runsPerRoundTrip() == 1) {
+            return IdempotenceStorage.super.completeAll(completions);
+        }
         List<Redis.ScriptRun> runs = new ArrayList<>(completions.size());
         completions.forEach(each -> runs.add(new Redis.ScriptRun(
                 bytes(each.claim().key()),

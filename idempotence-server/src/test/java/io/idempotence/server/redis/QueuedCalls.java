@@ -104,11 +104,10 @@ final class QueuedCalls implements AutoCloseable {
                         .socketTimeoutMillis((int) LONG.toMillis())
                         .build(),
                 pool);
-        RedisTopology.Limits limits = new RedisTopology.Limits(connections, LONG, LONG);
+        PooledRedis.Limits limits = new PooledRedis.Limits(connections, LONG, LONG);
         combiner = new FlatCombiner(
                 provider::getConnection, new CallPipeline(LONG, replicaWait, () -> {}), connections, LONG);
-        redis = new PooledRedis(
-                "Redis", new RedisTopology.Primary(provider, limits, replicaWait, provider::close), replicaWait);
+        redis = new PooledRedis.Primary("Redis", provider, limits, replicaWait, provider::close);
     }
 
     /** Lets the server reply to a key otherwise than by default, the first time with the first reply, and so on. */

@@ -142,12 +142,12 @@ class RedisConnectionsTest {
     @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void connectionThatIsOpenedWhileOthersAreDroppedIsUsed() {
         HostAndPort address = new HostAndPort(redis.host(), redis.port());
-        RedisTopology.Limits limits = new RedisTopology.Limits(1, Duration.ofSeconds(1), Duration.ofSeconds(1));
+        PooledRedis.Limits limits = new PooledRedis.Limits(1, Duration.ofSeconds(1), Duration.ofSeconds(1));
         AtomicInteger opened = new AtomicInteger();
-        AtomicReference<RedisTopology.SharedServer> server = new AtomicReference<>();
+        AtomicReference<PooledRedis.SharedServer> server = new AtomicReference<>();
         try (PooledConnectionProvider provider = new PooledConnectionProvider(address);
-                RedisTopology topology = new RedisTopology.Primary(provider, limits, null, () -> {})) {
-            server.set(topology.new SharedServer(() -> {
+                PooledRedis pooled = new PooledRedis.Primary("Redis", provider, limits, null, () -> {})) {
+            server.set(pooled.new SharedServer(() -> {
                 opened.incrementAndGet();
                 server.get().dropConnections();
                 return new Connection(address);

@@ -1,6 +1,5 @@
 package io.idempotence.server.redis;
 
-import io.idempotence.server.redis.Redis.NothingWrittenException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -17,8 +16,8 @@ import redis.clients.jedis.exceptions.JedisRedirectionException;
 import redis.clients.jedis.providers.ClusterConnectionProvider;
 import redis.clients.jedis.util.JedisClusterCRC16;
 
-/** The servers of a Redis Cluster. */
-final class ClusterTopology extends RedisTopology {
+/** A Redis Cluster: each key is on the server that has its slot. */
+final class ClusterRedis extends PooledRedis {
     private static final int ATTEMPTS = 3;
     private static final long PATIENCE_NANOS = Duration.ofSeconds(2).toNanos();
 
@@ -28,8 +27,8 @@ final class ClusterTopology extends RedisTopology {
     private final Map<HostAndPort, SharedServer> nodes = new ConcurrentHashMap<>();
     private final Runnable renewSlots;
 
-    ClusterTopology(ClusterConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait) {
-        super(limits, replicaWait);
+    ClusterRedis(String name, ClusterConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait) {
+        super(name, limits, replicaWait);
         this.provider = provider;
         this.renewSlots = new AtMostOncePerSecond(provider::renewSlotCache, System::nanoTime);
     }
