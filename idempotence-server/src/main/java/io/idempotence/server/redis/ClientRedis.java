@@ -16,9 +16,8 @@ import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.util.Pool;
 
 /** The application's own client, of any class. The client itself handles broken connections and redirections. */
-final class ClientRedis implements Redis {
+final class ClientRedis extends ApplicationRedis {
     private final UnifiedJedis client;
-    private final SetUpWarnings warnings = new SetUpWarnings(this);
     private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
 
     ClientRedis(UnifiedJedis client) {
@@ -31,13 +30,7 @@ final class ClientRedis implements Redis {
     }
 
     @Override
-    public Object run(LuaScript script, byte[] key, byte[]... args) {
-        Object reply = send(script, key, args);
-        warnings.afterCall(key);
-        return reply;
-    }
-
-    private Object send(LuaScript script, byte[] key, byte[]... args) {
+    Object send(LuaScript script, byte[] key, byte[]... args) {
         RedisCall byName = RedisCall.evalsha(script, key, args);
         Watched watched = new Watched(byName.command(), 0);
         try {
@@ -58,10 +51,6 @@ final class ClientRedis implements Redis {
     public String reason(RuntimeException e) {
         return JedisErrors.reason(e);
     }
-
-    /** Closes nothing, because the application owns the client. */
-    @Override
-    public void close() {}
 
     @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
     private Object send(byte[] key, RedisCall call, Watched command) {

@@ -8,9 +8,8 @@ import java.util.List;
 import java.util.NoSuchElementException;
 
 /** Redis through a driver of the application's choice. */
-final class DriverRedis implements Redis {
+final class DriverRedis extends ApplicationRedis {
     private final RedisCommands commands;
-    private final SetUpWarnings warnings = new SetUpWarnings(this);
 
     DriverRedis(RedisCommands commands) {
         this.commands = commands;
@@ -22,13 +21,7 @@ final class DriverRedis implements Redis {
     }
 
     @Override
-    public Object run(LuaScript script, byte[] key, byte[]... args) {
-        Object reply = send(script, key, args);
-        warnings.afterCall(key);
-        return reply;
-    }
-
-    private Object send(LuaScript script, byte[] key, byte[]... args) {
+    Object send(LuaScript script, byte[] key, byte[]... args) {
         try {
             return commands.evalsha(script.sha1(), key, args);
         } catch (RuntimeException e) {
@@ -53,10 +46,6 @@ final class DriverRedis implements Redis {
     public String reason(RuntimeException e) {
         return RedisErrors.reason(ofRedis(e), driver -> null);
     }
-
-    /** Closes nothing, because the application owns the driver. */
-    @Override
-    public void close() {}
 
     /** The error that Redis replied with, if an exception contains one. */
     private static RuntimeException ofRedis(RuntimeException thrown) {
