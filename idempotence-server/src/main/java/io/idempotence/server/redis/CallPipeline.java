@@ -99,26 +99,7 @@ final class CallPipeline {
         // The driver silently replaces a closed socket by one with the usual timeout. Earlier replies then never come.
         int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
         connection.setSoTimeout(timeout);
-        callers.forEach(calls -> calls.forEach(call -> call.sendOn(connection)));
-        RedisCall wait = replicaWait == null ? null : replicaWait.call();
-        if (wait != null) {
-            wait.sendOn(connection);
-        }
-        RedisCall end = RedisCall.endOfRoundTrip(sentAt);
-        end.sendOn(connection);
-        List<List<Object>> replies = new ArrayList<>(callers.size());
-        for (List<RedisCall> calls : callers) {
-            List<Object> own = new ArrayList<>(calls.size() + 1);
-            for (RedisCall call : calls) {
-                own.add(reply(connection, call, sentAt));
-            }
-            replies.add(own);
-        }
-        if (wait != null) {
-            Object reply = reply(connection, wait, sentAt);
-            replies.forEach(own -> own.add(reply));
-        }
-        RedisServer.checkEnd(reply(connection, end, sentAt), replies.stream().flatMap(List::stream));
+        List<List<Object>> replies = dealt(callers, roundTrip(connection, together(callers), sentAt, maxNanos));
         if (connection.getSoTimeout() != timeout) {
             throw new JedisConnectionException(
                     "the connection was closed and opened again between two calls of a batch");
@@ -127,7 +108,68 @@ final class CallPipeline {
         return replies;
     }
 
-    private Object reply(Connection connection, RedisCall call, long sentAt) {
+    private List<RedisCall> together(List<List<RedisCall>> callers) {
+        if (callers.size() == 1 && replicaWait == null) {
+            return callers.get(0);
+        }
+        List<RedisCall> calls = new ArrayList<>();
+        callers.forEach(calls::addAll);
+        if (replicaWait != null) {
+            calls.add(replicaWait.call());
+        }
+        return calls;
+    }
+
+    private List<List<Object>> dealt(List<List<RedisCall>> callers, List<Object> replies) {
+        if (callers.size() == 1) {
+            return List.of(replies);
+        }
+        List<List<Object>> dealt = new ArrayList<>(callers.size());
+        int begin = 0;
+        for (List<RedisCall> calls : callers) {
+            int end = begin + calls.size();
+            List<Object> own = new ArrayList<>(replies.subList(begin, end));
+            if (replicaWait != null) {
+                own.add(replies.get(replies.size() - 1));
+            }
+            dealt.add(own);
+            begin = end;
+        }
+        return dealt;
+    }
+
+    /**
+     * Sends calls together on a connection that keeps its settings. Closes it unless every reply counts.
+     *
+     * @return the reply to each call, which may be an error
+     */
+    static List<Object> ask(Connection connection, List<RedisCall> calls) {
+        boolean isUsable = false;
+        try {
+            List<Object> replies = roundTrip(connection, calls, System.nanoTime(), Long.MAX_VALUE);
+            isUsable = true;
+            return replies;
+        } finally {
+            if (!isUsable) {
+                // A reply that was not read would reach the next caller.
+                connection.setBroken();
+            }
+        }
+    }
+
+    private static List<Object> roundTrip(Connection connection, List<RedisCall> calls, long sentAt, long maxNanos) {
+        calls.forEach(call -> call.sendOn(connection));
+        RedisCall end = RedisCall.endOfRoundTrip(sentAt);
+        end.sendOn(connection);
+        List<Object> replies = new ArrayList<>(calls.size());
+        for (RedisCall call : calls) {
+            replies.add(reply(connection, call, sentAt, maxNanos));
+        }
+        checkEnd(reply(connection, end, sentAt, maxNanos), replies);
+        return replies;
+    }
+
+    private static Object reply(Connection connection, RedisCall call, long sentAt, long maxNanos) {
         if (System.nanoTime() - sentAt > maxNanos) {
             throw new JedisConnectionException(new SocketTimeoutException("the replies to a batch come too slowly"));
         }
@@ -135,6 +177,17 @@ final class CallPipeline {
             return call.checked(connection.getOne());
         } catch (JedisDataException e) {
             return e;
+        }
+    }
+
+    /**
+     * Checks the reply to the end of a round trip, which may be an error only if all replies are. A server that is loading, say, replies to
+     * everything with an error. Then there is no value that could reach the wrong caller.
+     */
+    private static void checkEnd(Object reply, List<Object> others) {
+        if (reply instanceof JedisDataException error
+                && !others.stream().allMatch(JedisDataException.class::isInstance)) {
+            throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
         }
     }
 }

@@ -295,7 +295,7 @@ abstract class PooledRedis implements Redis {
         List<RedisServer> servers() {
             return List.of(calls -> {
                 try (Connection connection = server.connection()) {
-                    return RedisServer.ask(connection, calls);
+                    return CallPipeline.ask(connection, calls);
                 }
             });
         }

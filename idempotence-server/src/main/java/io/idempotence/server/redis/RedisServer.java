@@ -1,13 +1,10 @@
 package io.idempotence.server.redis;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
-import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.util.Pool;
@@ -57,41 +54,8 @@ interface RedisServer {
     static RedisServer behind(Pool<Connection> pool) {
         return calls -> {
             try (Connection connection = pool.getResource()) {
-                return ask(connection, calls);
+                return CallPipeline.ask(connection, calls);
             }
         };
-    }
-
-    /**
-     * Checks the reply to the end of a round trip, which may be an error only if all replies are. A server that is loading, say, replies to
-     * everything with an error. Then there is no value that could reach the wrong caller.
-     */
-    static void checkEnd(Object reply, Stream<Object> others) {
-        if (reply instanceof JedisDataException error && !others.allMatch(RedisServer::isError)) {
-            throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
-        }
-    }
-
-    /** Sends calls together on a connection. */
-    static List<Object> ask(Connection connection, List<RedisCall> calls) {
-        List<RedisCall> sent = new ArrayList<>(calls);
-        sent.add(RedisCall.endOfRoundTrip(System.nanoTime()));
-        boolean isWhole = false;
-        try {
-            sent.forEach(call -> call.sendOn(connection));
-            List<Object> replies = connection.getMany(sent.size());
-            for (int i = 0; i < sent.size(); i++) {
-                sent.get(i).checked(replies.get(i));
-            }
-            List<Object> own = replies.subList(0, calls.size());
-            checkEnd(replies.get(calls.size()), own.stream());
-            isWhole = true;
-            return own;
-        } finally {
-            if (!isWhole) {
-                // A reply that was not read would reach the next caller.
-                connection.setBroken();
-            }
-        }
     }
 }

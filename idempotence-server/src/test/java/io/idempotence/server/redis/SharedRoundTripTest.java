@@ -272,7 +272,7 @@ class SharedRoundTripTest {
         calls.willReply("second", QueuedCalls.USUAL + QueuedCalls.USUAL);
         try (Connection connection = new Connection(calls.server.address())) {
             List<RedisCall> page = List.of(find("first"), find("second"), find("third"));
-            assertThat(catchThrowable(() -> RedisServer.ask(connection, page)))
+            assertThat(catchThrowable(() -> CallPipeline.ask(connection, page)))
                     .isInstanceOf(JedisConnectionException.class);
             assertThat(connection.isBroken()).isTrue();
         }
