@@ -2,7 +2,6 @@ package io.idempotence.server.redis;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
@@ -15,6 +14,16 @@ import redis.clients.jedis.exceptions.JedisDataException;
 final class RedisCall {
     private static final byte[] ONE_KEY = bytes("1");
 
+    /** Arguments of one ASCII character, such as flags, in the form of the driver. */
+    private static final Rawable[] CHARACTERS = new Rawable[128];
+
+    static {
+        for (int i = 0; i < CHARACTERS.length; i++) {
+            byte[] character = {(byte) i};
+            CHARACTERS[i] = () -> character;
+        }
+    }
+
     private final Protocol.Command command;
     private final byte[][] arguments;
     private final @Nullable LuaScript script;
@@ -26,7 +35,11 @@ final class RedisCall {
     }
 
     static RedisCall of(Protocol.Command command, String... arguments) {
-        return new RedisCall(command, Stream.of(arguments).map(RedisCall::bytes).toArray(byte[][]::new), null);
+        byte[][] encoded = new byte[arguments.length][];
+        for (int i = 0; i < arguments.length; i++) {
+            encoded[i] = bytes(arguments[i]);
+        }
+        return new RedisCall(command, encoded, null);
     }
 
     /**
@@ -120,9 +133,13 @@ final class RedisCall {
     void sendOn(Connection connection) {
         CommandArguments wrapped = new CommandArguments(command);
         for (byte[] argument : arguments) {
-            // The driver would copy an array.
-            wrapped.add((Rawable) () -> argument);
+            wrapped.add(rawable(argument));
         }
         connection.sendCommand(wrapped);
+    }
+
+    /** An argument as it is. The driver would copy an array. */
+    private static Rawable rawable(byte[] argument) {
+        return argument.length == 1 && argument[0] >= 0 ? CHARACTERS[argument[0]] : () -> argument;
     }
 }

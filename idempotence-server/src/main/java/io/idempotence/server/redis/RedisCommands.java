@@ -20,7 +20,7 @@ public interface RedisCommands {
      *
      * @param sha1 the script's SHA-1, 40 hexadecimal digits; must not be changed
      * @param key the only key
-     * @param arguments the script's arguments
+     * @param arguments the script's arguments; must not be changed
      * @return the reply
      * @throws RuntimeException see above
      */
@@ -31,7 +31,7 @@ public interface RedisCommands {
      *
      * @param script the script's source; must not be changed
      * @param key the only key
-     * @param arguments the script's arguments
+     * @param arguments the script's arguments; must not be changed
      * @return the reply
      * @throws RuntimeException see above
      */

@@ -55,6 +55,19 @@ class RedisRecords implements IdempotenceStorage {
 
     private final Duration slowCall;
 
+    /** The last time that was sent, because most calls send the same retention. */
+    private volatile Digits lastMillis = new Digits(0);
+
+    private static final class Digits {
+        private final long value;
+        private final byte[] bytes;
+
+        Digits(long value) {
+            this.value = value;
+            this.bytes = number(value);
+        }
+    }
+
     RedisRecords(Redis redis, Duration replicasMayTake) {
         this.redis = redis;
         this.slowCall = SLOW_CALL.plus(replicasMayTake);
@@ -72,7 +85,7 @@ class RedisRecords implements IdempotenceStorage {
                             CLAIM,
                             request.key(),
                             RecordHeader.claimed(request, lease, retention),
-                            number(retention),
+                            millis(retention),
                             request.takeOver() ? TAKE_OVER : REFUSE));
         } catch (StorageUnavailableException e) {
             if (e.getCause() instanceof TooFewReplicasException tooFew
@@ -105,7 +118,7 @@ class RedisRecords implements IdempotenceStorage {
                         WRITE,
                         claim.key(),
                         RecordHeader.head('R', claim, 0).array(),
-                        number(retention));
+                        millis(retention));
             }
             return StorageUnavailableException.givingBack(message, cause, true);
         } catch (RuntimeException e) {
@@ -154,7 +167,7 @@ class RedisRecords implements IdempotenceStorage {
         completions.forEach(each -> runs.add(new Redis.ScriptRun(
                 bytes(each.claim().key()),
                 completed(each.claim(), each.result()),
-                number(Millis.capped(each.retention())))));
+                millis(Millis.capped(each.retention())))));
         List<Supplier<WriteResult>> outcomes = new ArrayList<>(runs.size());
         for (Object reply : calling("complete", () -> redis.runAllReplicated(WRITE, runs))) {
             outcomes.add(() -> calling("complete", () -> written(reply)));
@@ -177,7 +190,7 @@ class RedisRecords implements IdempotenceStorage {
     @Override
     public WriteResult release(Claim claim, Duration retention) {
         byte[] record = RecordHeader.head('R', claim, 0).array();
-        byte[] millis = number(Millis.checked("retention", retention));
+        byte[] millis = millis(Millis.checked("retention", retention));
         return written(runReplicated("release", RELEASE, claim.key(), record, millis));
     }
 
@@ -241,7 +254,7 @@ class RedisRecords implements IdempotenceStorage {
 
     @Override
     public boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention) {
-        byte[] millis = number(Millis.checked("retention", retention));
+        byte[] millis = millis(Millis.checked("retention", retention));
         Object done = resolution == Resolution.APPLIED
                 ? run("resolve", RESOLVE, key, APPLIED, number(fence), millis, ClaimResult.noResult())
                 : run("resolve", RESOLVE, key, NOT_APPLIED, number(fence), millis);
@@ -273,7 +286,7 @@ class RedisRecords implements IdempotenceStorage {
     }
 
     private WriteResult write(String action, Claim claim, byte[] record, long millis) {
-        return written(runReplicated(action, WRITE, claim.key(), record, number(millis)));
+        return written(runReplicated(action, WRITE, claim.key(), record, millis(millis)));
     }
 
     private WriteResult written(Object scriptReply) {
@@ -341,6 +354,15 @@ class RedisRecords implements IdempotenceStorage {
 
     private static byte[] bytes(StorageKey key) {
         return key.value().getBytes(StandardCharsets.UTF_8);
+    }
+
+    private byte[] millis(long value) {
+        Digits digits = lastMillis;
+        if (digits.value != value) {
+            digits = new Digits(value);
+            lastMillis = digits;
+        }
+        return digits.bytes;
     }
 
     private static byte[] number(long value) {
