@@ -4,6 +4,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +20,11 @@ public final class FieldDigest {
     /** A template to clone. Never updated. */
     private static final MessageDigest EMPTY = newSha256();
 
-    private final MessageDigest digest = sha256();
+    /** Digests that nobody uses, each empty. Taken by the first user that looks, and given back after a digest was computed. */
+    private static final AtomicReferenceArray<@Nullable MessageDigest> IDLE = new AtomicReferenceArray<>(16);
+
+    /** The digest of this object alone; null while nothing was passed to it. */
+    private @Nullable MessageDigest sha256;
     /** A buffer for short fields, because each call of the digest has a fixed cost. */
     private final ByteBuffer gathered = ByteBuffer.allocate(GATHERED);
 
@@ -113,7 +119,7 @@ public final class FieldDigest {
             flush();
         }
         if (gathered.remaining() < count) {
-            digest.update(bytes, offset, count);
+            update(bytes, offset, count);
         } else {
             gathered.put(bytes, offset, count);
         }
@@ -127,16 +133,32 @@ public final class FieldDigest {
      */
     public byte[] digest() {
         flush();
-        return digest.digest();
+        MessageDigest complete = Objects.requireNonNull(sha256, "flush() took one");
+        sha256 = null;
+        byte[] digest = complete.digest();
+        IDLE.set(slot(), complete);
+        return digest;
     }
 
     private void flush() {
-        digest.update(gathered.array(), 0, gathered.position());
+        update(gathered.array(), 0, gathered.position());
         gathered.clear();
     }
 
+    private void update(byte[] bytes, int offset, int count) {
+        if (sha256 == null) {
+            MessageDigest idle = IDLE.getAndSet(slot(), null);
+            sha256 = idle == null ? newClone() : idle;
+        }
+        sha256.update(bytes, offset, count);
+    }
+
+    private static int slot() {
+        return (int) Thread.currentThread().getId() & (IDLE.length() - 1);
+    }
+
     /** A clone: looking up a provider would cost more than digesting a short request. */
-    private static MessageDigest sha256() {
+    private static MessageDigest newClone() {
         try {
             return (MessageDigest) EMPTY.clone();
         } catch (CloneNotSupportedException e) {

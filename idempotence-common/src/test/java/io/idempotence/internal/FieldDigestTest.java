@@ -8,13 +8,21 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class FieldDigestTest {
+    /** Longer than what is gathered before it is digested. */
+    private static final byte[] LONG = new byte[1_000];
+
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 47, 239, 240, 241, 247, 248, 249, 255, 256, 257, 1000})
     void isTheSha256OfEachFieldBehindItsLength(int size) throws Exception {
@@ -58,6 +66,46 @@ class FieldDigestTest {
         byte[] two = new FieldDigest().add("two").digest();
         assertThat(new FieldDigest().add("two").digest()).isEqualTo(two);
         assertThat(Arrays.equals(one.digest(), two)).isFalse();
+    }
+
+    @Test
+    void digestsMayBeNested() throws Exception {
+        FieldDigest outer = new FieldDigest().add(LONG);
+        FieldDigest middle = new FieldDigest().add(LONG);
+        byte[] inner = new FieldDigest().add(LONG).digest();
+        assertThat(inner).isEqualTo(sha256(LONG));
+        assertThat(middle.add(inner).digest()).isEqualTo(sha256(LONG, inner));
+        assertThat(new FieldDigest().add(LONG).digest()).isEqualTo(inner);
+        assertThat(outer.add(inner).digest()).isEqualTo(sha256(LONG, inner));
+    }
+
+    @Test
+    void aDigestThatWasNotCompletedChangesNoLaterOne() throws Exception {
+        new FieldDigest().add("complete").digest();
+        new FieldDigest().add(LONG);
+        assertThat(new FieldDigest().add(LONG).digest()).isEqualTo(sha256(LONG));
+    }
+
+    /** More threads than there are digests to reuse. */
+    @Test
+    void threadsDoNotShareADigest() throws Exception {
+        byte[] expected = sha256(LONG, LONG);
+        ExecutorService threads = Executors.newFixedThreadPool(40);
+        try {
+            List<Callable<Boolean>> uses = Collections.nCopies(40, () -> {
+                for (int i = 0; i < 500; i++) {
+                    if (!Arrays.equals(new FieldDigest().add(LONG).add(LONG).digest(), expected)) {
+                        return false;
+                    }
+                }
+                return true;
+            });
+            for (Future<Boolean> use : threads.invokeAll(uses)) {
+                assertThat(use.get()).isTrue();
+            }
+        } finally {
+            threads.shutdownNow();
+        }
     }
 
     private static byte[] sha256(byte[]... fields) throws Exception {
