@@ -1,6 +1,7 @@
 package io.idempotence;
 
 import io.idempotence.internal.FieldDigest;
+import io.idempotence.internal.Names;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.util.Base64;
@@ -56,7 +57,7 @@ public interface IdempotenceIdGenerator {
      */
     static IdempotenceIdGenerator applicationPrefixed(String application, IdempotenceIdGenerator generator) {
         Objects.requireNonNull(generator, "generator");
-        String prefix = NamePrefix.checked("application", application) + "-";
+        String prefix = Names.checked("application", application) + "-";
         return () -> new IdempotenceId(prefix + generator.generateId().value());
     }
 
@@ -122,7 +123,7 @@ public interface IdempotenceIdGenerator {
         }
 
         static BusinessFields of(String operation) {
-            return new BusinessFields(NamePrefix.checked("operation", operation), new TreeMap<>());
+            return new BusinessFields(Names.checked("operation", operation), new TreeMap<>());
         }
 
         /**

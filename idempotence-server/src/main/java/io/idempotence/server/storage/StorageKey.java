@@ -2,6 +2,7 @@ package io.idempotence.server.storage;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.internal.FieldDigest;
+import io.idempotence.internal.Names;
 import java.util.Base64;
 
 /**
@@ -14,7 +15,6 @@ import java.util.Base64;
  */
 public record StorageKey(String value) {
     private static final String PREFIX = "idem:";
-    private static final int MAX_NAMESPACE = 64;
     private static final Base64.Encoder BASE64 = Base64.getUrlEncoder().withoutPadding();
 
     /**
@@ -56,27 +56,7 @@ public record StorageKey(String value) {
      * @throws IllegalArgumentException if it is not of that form
      */
     public static String checkedNamespace(String namespace) {
-        if (!isNamespace(namespace)) {
-            throw new IllegalArgumentException(
-                    "namespace must be 1 to 64 characters, a letter or digit first, then letters,"
-                            + " digits, '.', '_' or '-'; name the service, for example 'payments'");
-        }
-        return namespace;
-    }
-
-    /** A loop and not a pattern, because it runs for every key. */
-    private static boolean isNamespace(String name) {
-        if (name.isEmpty() || name.length() > MAX_NAMESPACE) {
-            return false;
-        }
-        for (int i = 0; i < name.length(); i++) {
-            char c = name.charAt(i);
-            boolean alphanumeric = c < 128 && Character.isLetterOrDigit(c);
-            if (!alphanumeric && (i == 0 || (c != '.' && c != '_' && c != '-'))) {
-                return false;
-            }
-        }
-        return true;
+        return Names.checked("namespace", namespace);
     }
 
     @Override
