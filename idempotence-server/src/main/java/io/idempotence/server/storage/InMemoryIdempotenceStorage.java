@@ -7,6 +7,9 @@ import io.idempotence.server.storage.StoredRecord.Phase;
 import io.idempotence.server.storage.StoredRecord.Step;
 import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Queue;
@@ -59,6 +62,27 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     /** A quarter of the heap, to leave room for the rest of the application. */
     static long defaultMaxBytes() {
         return Math.max(8 * BYTES_PER_RECORD, Runtime.getRuntime().maxMemory() / 4);
+    }
+
+    /** A clock that is set once and then only goes forward, regardless of the host's wall clock. UTC; thread-safe. */
+    static final class MonotonicClock extends Clock {
+        private final Instant start = Instant.now();
+        private final long startNanos = System.nanoTime();
+
+        @Override
+        public Instant instant() {
+            return start.plusNanos(System.nanoTime() - startNanos);
+        }
+
+        @Override
+        public ZoneId getZone() {
+            return ZoneOffset.UTC;
+        }
+
+        @Override
+        public Clock withZone(ZoneId zone) {
+            throw new UnsupportedOperationException("leases and retention have no time zone");
+        }
     }
 
     /** A record's place in the queue, compared by identity: an ID that was deleted and claimed again has a new slot. */
