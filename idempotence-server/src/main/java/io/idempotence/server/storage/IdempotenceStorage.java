@@ -76,8 +76,6 @@ public interface IdempotenceStorage extends AutoCloseable {
      *
      * @param request the ID, the owner, and for how long
      * @return whether the ID was claimed, or why not
-     * @throws StorageUnavailableException see above; it is safe to repeat the same request
-     * @throws CorruptRecordException see above
      */
     ClaimResult claim(ClaimRequest request);
 
@@ -86,13 +84,10 @@ public interface IdempotenceStorage extends AutoCloseable {
      * (T24). That also works after the lease, as long as nobody took the claim over. Otherwise a completed record never changes. {@code
      * Fenced} has the canonical result only if it belongs to the claim's own fingerprint (P5).
      *
-     * @param claim the owner's claim
      * @param result what later attempts get; opaque to the storage. The caller must not change it afterwards
      * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     WriteResult complete(Claim claim, byte[] result, Duration retention);
 
@@ -134,59 +129,44 @@ public interface IdempotenceStorage extends AutoCloseable {
      * completed like any other: attempts get this result, and nothing runs. If the owner has already completed the record, provisionally or
      * not, this changes nothing and returns {@code Done}.
      *
-     * @param claim the owner's claim
      * @param result what later attempts get unless it is replaced; opaque to the storage. The caller must not change it afterwards
      * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     WriteResult completeProvisionally(Claim claim, byte[] result, Duration retention);
 
     /**
      * Releases a claim, so that the next attempt may run (T12, T14, T16). Fingerprint and fence are kept.
      *
-     * @param claim the owner's claim
      * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code Lost} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     WriteResult release(Claim claim, Duration retention);
 
     /**
      * Marks the outcome as unknown (T13, T14). A record that has vanished is stored anew, so that nothing runs again.
      *
-     * @param claim the owner's claim
      * @param retention how long the record is kept from now on; at least 1 ms
      * @return {@code Done}, {@code StoredAfterLoss} or {@code Fenced}
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     WriteResult markUnknown(Claim claim, Duration retention);
 
     /**
      * Renews the lease of a claim: it runs from now on (T9, T14, T16). The record is kept at least as long as the lease.
      *
-     * @param claim the owner's claim
      * @param lease how long the claim holds from now on; at least 1 ms
      * @return {@code Done}, {@code Lost} or {@code Fenced}
      * @throws IllegalArgumentException if {@code lease} is under 1 ms
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     WriteResult renew(Claim claim, Duration lease);
 
     /**
      * Reads a record without changing it.
      *
-     * @param key the record's key
      * @return the record, or empty if there is none
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     Optional<IdempotenceRecord> find(StorageKey key);
 
@@ -205,23 +185,18 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * Resolves an ID that is unknown or abandoned, by compare-and-set (T17).
      *
-     * @param key the record's key
      * @param fence the record's fence when it was read; another fence means that somebody acted in between
      * @param resolution what the business data shows; {@link Resolution#APPLIED} completes with {@link ClaimResult#noResult()}
      * @param retention how long the record is kept from now on at least; a longer remaining retention is not shortened; at least 1 ms
      * @return true if the record was resolved; false if it is gone, has another fence, or is neither unknown nor abandoned
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
-     * @throws StorageUnavailableException see above
-     * @throws CorruptRecordException see above
      */
     boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention);
 
     /**
      * Forgets an ID, whatever its state, even if its record is corrupt. The next claim is a first one, with fence 1.
      *
-     * @param key the record's key
      * @return whether there was a record
-     * @throws StorageUnavailableException see above
      */
     boolean delete(StorageKey key);
 
@@ -242,7 +217,6 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * A result to record.
      *
-     * @param claim the owner's claim
      * @param result what later attempts get; opaque to the storage, and not changed afterwards
      * @param retention how long the record is kept from now on; at least 1 ms
      */
