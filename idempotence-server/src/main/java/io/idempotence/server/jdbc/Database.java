@@ -1,5 +1,7 @@
 package io.idempotence.server.jdbc;
 
+import io.idempotence.server.jdbc.BorrowedConnection.QueryTimeout;
+import io.idempotence.server.jdbc.JdbcErrors.NotConnectedException;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;

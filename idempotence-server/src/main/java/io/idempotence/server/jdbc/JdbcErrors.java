@@ -16,6 +16,16 @@ final class JdbcErrors {
 
     private JdbcErrors() {}
 
+    /** A failure to get a usable connection. Nothing was sent. */
+    static final class NotConnectedException extends SQLTransientConnectionException {
+        private static final long serialVersionUID = 1L;
+
+        /** @param reason the reason, without keys and passwords, which a driver's message may contain */
+        NotConnectedException(String reason, @Nullable Throwable cause) {
+            super(reason, cause);
+        }
+    }
+
     /** The failure of an action that may have been executed. */
     static StorageUnavailableException unavailable(String action, SQLException e) {
         return new StorageUnavailableException(message(action, e), e);

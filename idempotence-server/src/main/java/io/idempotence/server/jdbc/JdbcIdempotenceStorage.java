@@ -119,20 +119,43 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         if (!inTransaction) {
             throw new IllegalStateException("build the storage with inTransaction() to mark executions applied");
         }
-        AppliedMark mark = new AppliedMark(key, fence);
         try {
             if (connection.getAutoCommit()) {
                 throw new IllegalStateException(
                         "markApplied must be called inside the business transaction, but the connection has auto-commit on; call"
                                 + " setAutoCommit(false) first");
             }
-            if (!database.on(connection, sql().dialect(), session -> mark.set(session, sql()))) {
+            if (!database.on(connection, sql().dialect(), session -> mark(session, key, fence))) {
                 throw new ExecutionOvertakenException(
                         "this execution lost its claim, or another one of the same ID was applied; roll back");
             }
         } catch (SQLException e) {
             throw JdbcErrors.unavailable("mark an execution applied", e);
         }
+    }
+
+    /**
+     * Sets the mark in the transaction of the session. Reading the record locks nothing, so that others can read and renew it. The primary
+     * key of the marks decides: there is at most one for each ID.
+     *
+     * @return false if the claim is no longer held, or another execution was applied
+     */
+    private boolean mark(Session session, StorageKey key, long fence) throws SQLException {
+        Sql.Parameters parameters = new Sql.Parameters().with("id", key.value()).with("fence", fence);
+        boolean held = session.query(sql().held, parameters, rows -> {
+            boolean found = rows.next();
+            if (found) {
+                parameters
+                        .with("fingerprint", rows.getBytes("fingerprint"))
+                        .with("expiresAt", rows.getLong("expires_at"));
+            }
+            return found;
+        });
+        // An existing mark may belong to an earlier use of this ID, whose retention is over.
+        return held
+                && (session.insert(sql().mark, parameters)
+                        || (session.update(sql().forgetExpiredMark, parameters) == 1
+                                && session.insert(sql().mark, parameters)));
     }
 
     /**

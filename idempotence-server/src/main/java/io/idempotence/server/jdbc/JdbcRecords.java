@@ -3,6 +3,7 @@ package io.idempotence.server.jdbc;
 import io.idempotence.internal.Millis;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -12,8 +13,11 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.StoredRecord;
 import io.idempotence.server.storage.StoredRecord.Phase;
 import io.idempotence.server.storage.WriteResult;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -237,14 +241,44 @@ abstract class JdbcRecords implements IdempotenceStorage {
         return Stream.iterate(
                         Optional.of(page(prefix, end)),
                         Optional::isPresent,
-                        before -> before.flatMap(RecordPage::last).map(last -> page(last, end)))
+                        before -> before.flatMap(Page::last).map(last -> page(last, end)))
                 .flatMap(page -> page.orElseThrow().records().stream());
     }
 
-    private RecordPage page(String after, String end) {
+    private Page page(String after, String end) {
         Sql.Parameters parameters =
-                new Sql.Parameters().with("after", after).with("end", end).with("limit", RecordPage.SIZE);
-        return run("list", session -> session.query(sql().list, parameters, RecordPage::read));
+                new Sql.Parameters().with("after", after).with("end", end).with("limit", Page.SIZE);
+        return run("list", session -> session.query(sql().list, parameters, Page::read));
+    }
+
+    /**
+     * A page of records, ordered by key.
+     *
+     * @param records the records
+     * @param last the key after which the next page begins; empty if this is the last page
+     */
+    private record Page(List<IdempotenceRecord> records, Optional<String> last) {
+        static final int SIZE = 200;
+
+        static Page read(ResultSet rows) throws SQLException {
+            List<IdempotenceRecord> records = new ArrayList<>();
+            String last = "";
+            int seen = 0;
+            while (rows.next()) {
+                seen++;
+                last = rows.getString("id");
+                Row row = Row.read(rows);
+                try {
+                    StoredRecord record = row.settled();
+                    if (record != null) {
+                        records.add(record.seenAt(new StorageKey(last), row.now()));
+                    }
+                } catch (CorruptRecordException e) {
+                    LOG.debug("a corrupt record is left out of a list: {}", e.getMessage());
+                }
+            }
+            return new Page(records, seen < SIZE ? Optional.empty() : Optional.of(last));
+        }
     }
 
     @Override

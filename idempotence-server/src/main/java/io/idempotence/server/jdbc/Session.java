@@ -14,7 +14,7 @@ record Session(Connection connection, Dialect dialect, int timeoutSeconds) {
         T read(ResultSet rows) throws SQLException;
     }
 
-    /** Sets the timeout of a statement. On H2 the connection has the timeout, see {@link QueryTimeout}. */
+    /** Sets the timeout of a statement. On H2 the connection has the timeout, see {@link BorrowedConnection.QueryTimeout}. */
     void limit(Statement statement) throws SQLException {
         if (dialect != Dialect.H2) {
             statement.setQueryTimeout(timeoutSeconds);

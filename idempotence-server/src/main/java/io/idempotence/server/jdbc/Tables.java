@@ -1,9 +1,15 @@
 package io.idempotence.server.jdbc;
 
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -115,7 +121,7 @@ final class Tables {
             throw new IllegalStateException(
                     "table " + table + (inTransaction ? " or " + appliedTable : "")
                             + " is missing, differs from the schema file, or may not be read; create it with "
-                            + Schema.location(dialect) + " (in this jar) or createIfMissing()",
+                            + location(dialect) + " (in this jar) or createIfMissing()",
                     e);
         }
         statements = found;
@@ -139,7 +145,7 @@ final class Tables {
             }
             try {
                 database.once(session -> {
-                    Schema.create(session, statements.dialect(), table, appliedTable);
+                    runSchema(session, statements.dialect());
                     return true;
                 });
                 return;
@@ -157,5 +163,49 @@ final class Tables {
             session.query(statements.probe, none, ResultSet::next);
             return inTransaction && session.query(statements.probeMarks, none, ResultSet::next);
         });
+    }
+
+    /** Runs the statements of the schema file in this jar. */
+    private void runSchema(Session session, Dialect dialect) throws SQLException {
+        for (String statement : schema(dialect)) {
+            try (Statement ddl = session.connection().createStatement()) {
+                session.limit(ddl);
+                ddl.execute(statement);
+            }
+        }
+    }
+
+    private static String location(Dialect dialect) {
+        return "io/idempotence/server/jdbc/" + dialect.schemaFile;
+    }
+
+    private List<String> schema(Dialect dialect) {
+        String file = read(dialect)
+                .replaceAll("(?m)^--.*$", "")
+                .replace("idempotence_record_expires", table.local() + "_expires")
+                .replace("idempotence_applied_expires", appliedTable.local() + "_expires");
+        // Two steps, so that a table named like the other one's default is not renamed twice.
+        file = file.replaceAll("\\bidempotence_record\\b", "{t}")
+                .replaceAll("\\bidempotence_applied\\b", "{a}")
+                .replace("{t}", table.value())
+                .replace("{a}", appliedTable.value());
+        List<String> statements = new ArrayList<>();
+        for (String statement : file.split(";", -1)) {
+            if (!statement.isBlank()) {
+                statements.add(statement.strip());
+            }
+        }
+        return statements;
+    }
+
+    private static String read(Dialect dialect) {
+        try (InputStream in = Tables.class.getResourceAsStream(dialect.schemaFile)) {
+            if (in == null) {
+                throw new IllegalStateException(location(dialect) + " is not on the class path");
+            }
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new IllegalStateException(location(dialect) + " cannot be read", e);
+        }
     }
 }

@@ -36,7 +36,8 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @return a new storage
      */
     static IdempotenceStorage inMemory() {
-        return inMemory(InMemoryIdempotenceStorage.DEFAULT_MAX_RECORDS, new InMemoryIdempotenceStorage.MonotonicClock());
+        return inMemory(
+                InMemoryIdempotenceStorage.DEFAULT_MAX_RECORDS, new InMemoryIdempotenceStorage.MonotonicClock());
     }
 
     /**
