@@ -1,6 +1,9 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.Causes;
+import io.idempotence.server.redis.internal.ApplicationRedis;
+import io.idempotence.server.redis.internal.LuaScript;
+import io.idempotence.server.redis.internal.RedisErrors;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -21,7 +24,7 @@ final class DriverRedis extends ApplicationRedis {
     }
 
     @Override
-    Object send(LuaScript script, byte[] key, byte[]... args) {
+    protected Object send(LuaScript script, byte[] key, byte[]... args) {
         try {
             return commands.evalsha(script.sha1(), key, args);
         } catch (RuntimeException e) {

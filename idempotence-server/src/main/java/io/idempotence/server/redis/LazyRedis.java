@@ -1,5 +1,8 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.redis.internal.LuaScript;
+import io.idempotence.server.redis.internal.Redis;
+import io.idempotence.server.redis.internal.RedisErrors;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Iterator;
@@ -67,7 +70,8 @@ final class LazyRedis implements Redis {
 
     @Override
     public String reason(RuntimeException e) {
-        return JedisErrors.reason(e);
+        Redis redis = connected;
+        return redis == null ? RedisErrors.reason(e, driver -> null) : redis.reason(e);
     }
 
     /** Closes the connection. One that is being opened is closed as soon as it is open. */

@@ -1,6 +1,12 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.OptionalDependency;
+import io.idempotence.server.redis.internal.Redis;
+import io.idempotence.server.redis.internal.jedis.ClientRedis;
+import io.idempotence.server.redis.internal.jedis.RedisAddresses;
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
+import io.idempotence.server.redis.internal.jedis.RedisUri;
+import io.idempotence.server.redis.internal.jedis.ReplicaWait;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.net.URI;

@@ -1,9 +1,12 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.internal.Millis;
-import io.idempotence.server.redis.Redis.NothingWrittenException;
-import io.idempotence.server.redis.Redis.ScannedKey;
-import io.idempotence.server.redis.Redis.TooFewReplicasException;
+import io.idempotence.server.redis.internal.LuaScript;
+import io.idempotence.server.redis.internal.Redis;
+import io.idempotence.server.redis.internal.Redis.NothingWrittenException;
+import io.idempotence.server.redis.internal.Redis.ScannedKey;
+import io.idempotence.server.redis.internal.Redis.TooFewReplicasException;
+import io.idempotence.server.redis.internal.RedisErrors;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
@@ -242,7 +245,7 @@ class RedisRecords implements IdempotenceStorage {
             return Optional.empty();
         }
         try {
-            return header(new StorageKey(RedisCall.text(read.key())), (List<?>) read.reply());
+            return header(new StorageKey(new String(read.key(), StandardCharsets.UTF_8)), (List<?>) read.reply());
         } catch (CorruptRecordException e) {
             return Optional.empty();
         }

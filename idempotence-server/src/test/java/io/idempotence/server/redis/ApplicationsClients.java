@@ -1,5 +1,7 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.redis.internal.jedis.RedisAddresses;
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;

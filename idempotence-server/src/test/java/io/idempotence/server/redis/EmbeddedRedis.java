@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -2,6 +2,7 @@ package io.idempotence.server.redis;
 
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.server.redis.internal.jedis.ScriptedRedis;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageUnavailableException;

@@ -15,22 +15,16 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import redis.clients.jedis.Connection;
 import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
-import redis.clients.jedis.providers.PooledConnectionProvider;
 
 /** Which failures close connections that have not failed themselves. */
 @Tag("redis-7")
@@ -135,27 +129,6 @@ class RedisConnectionsTest {
             assertRefused(storage, "no reply in time");
 
             Claims.claim(storage, Claims.newKey());
-        }
-    }
-
-    @Test
-    @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void connectionThatIsOpenedWhileOthersAreDroppedIsUsed() {
-        HostAndPort address = new HostAndPort(redis.host(), redis.port());
-        PooledRedis.Limits limits = new PooledRedis.Limits(1, Duration.ofSeconds(1), Duration.ofSeconds(1));
-        AtomicInteger opened = new AtomicInteger();
-        AtomicReference<PooledRedis.SharedServer> server = new AtomicReference<>();
-        try (PooledConnectionProvider provider = new PooledConnectionProvider(address);
-                PooledRedis pooled = new PooledRedis.Primary("Redis", provider, limits, null, () -> {})) {
-            server.set(pooled.new SharedServer(() -> {
-                opened.incrementAndGet();
-                server.get().dropConnections();
-                return new Connection(address);
-            }));
-            try (Connection connection = server.get().connection()) {
-                assertThat(connection.ping()).isTrue();
-                assertThat(opened).hasValue(1);
-            }
         }
     }
 

@@ -11,6 +11,7 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;

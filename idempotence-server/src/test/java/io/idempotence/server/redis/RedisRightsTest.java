@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;

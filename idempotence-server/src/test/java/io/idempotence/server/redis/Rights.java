@@ -1,5 +1,6 @@
 package io.idempotence.server.redis;
 
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import java.util.Collection;
 import java.util.List;
 import java.util.stream.Stream;

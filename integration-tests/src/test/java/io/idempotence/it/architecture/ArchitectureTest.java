@@ -185,9 +185,15 @@ class ArchitectureTest {
             .should()
             .dependOnClassesThat(of("Micrometer", "io.micrometer..", "io.idempotence.*.metrics.."));
 
+    /** Besides the driver's own package, only the storage names the driver, in what users pass. */
     @ArchTest
-    static final ArchRule onlyTheRedisStorageUsesTheDriver = onlyIn(
-            "io.idempotence.server.redis..", of("the Redis driver", "redis.clients..", "org.apache.commons.pool2.."));
+    static final ArchRule onlyTheRedisStorageUsesTheDriver = noClasses()
+            .that()
+            .resideOutsideOfPackages("io.idempotence.server.redis.internal.jedis", STARTER)
+            .and()
+            .haveNameNotMatching("io\\.idempotence\\.server\\.redis\\.RedisIdempotenceStorage(\\$Builder)?")
+            .should()
+            .dependOnClassesThat(of("the Redis driver", "redis.clients..", "org.apache.commons.pool2.."));
 
     @ArchTest
     static final ArchRule nothingDependsOnTheStorageInRedis =

@@ -1,0 +1,194 @@
+package io.idempotence.server.redis.internal.jedis;
+
+import io.idempotence.server.redis.internal.RedisErrors;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/**
+ * One round trip for the calls of several callers. Thread-safe.
+ *
+ * <p>Each call has its own reply, which may be an error. If a reply is missing, late or of a type that its call cannot have, or if there is
+ * one too many, no reply counts, and the connection is closed.
+ *
+ * <p>An {@code ECHO} whose text is used only once ends every round trip. Its reply proves that the server sent as many replies as there are
+ * calls, even if it had sent one too many before. As Redis replies in the order of the calls, each has its own.
+ */
+final class CallPipeline {
+    private final Runnable dropConnections;
+    private final @Nullable ReplicaWait replicaWait;
+    private final long replicaMillis;
+    private final long maxNanos;
+    private volatile long lastReplies = System.nanoTime();
+
+    /**
+     * @param replyTimeout how long the server may send nothing; twice as long for all replies
+     * @param replicaWait what to wait for after the last call, or null. The reply is the last one of every caller
+     * @param dropConnections called if the other open connections may be useless
+     */
+    CallPipeline(Duration replyTimeout, @Nullable ReplicaWait replicaWait, Runnable dropConnections) {
+        this.dropConnections = dropConnections;
+        this.replicaWait = replicaWait;
+        this.replicaMillis = replicaWait == null ? 0 : replicaWait.timeout().toMillis();
+        this.maxNanos = replyTimeout.plusMillis(replicaMillis).toNanos() * 2;
+    }
+
+    /**
+     * Sends the calls of each caller, and returns the replies to each caller.
+     *
+     * @throws RuntimeException if any call may have been executed
+     */
+    List<List<Object>> exchange(Connection connection, List<List<RedisCall>> callers) {
+        long sentAt = System.nanoTime();
+        boolean isUsable = false;
+        try {
+            List<List<Object>> replies = roundTrip(connection, callers, sentAt);
+            lastReplies = System.nanoTime();
+            isUsable = ofPrimary(replies);
+            if (!isUsable) {
+                // A new connection may lead to another server.
+                dropConnections.run();
+            }
+            return replies;
+        } catch (RuntimeException e) {
+            if (areOthersStale(e, sentAt)) {
+                dropConnections.run();
+            }
+            // Callers take an error of Redis for the reply to their call.
+            throw e instanceof JedisDataException ? new JedisConnectionException("the driver failed", e) : e;
+        } finally {
+            if (!isUsable) {
+                connection.setBroken();
+            }
+        }
+    }
+
+    /** The longest time that a round trip may take: a reply that is due when all are late may still take as long as a single one. */
+    Duration longest() {
+        return Duration.ofNanos(maxNanos / 2 * 3);
+    }
+
+    private static boolean ofPrimary(List<List<Object>> replies) {
+        for (List<Object> own : replies) {
+            for (Object reply : own) {
+                if (reply instanceof JedisDataException error && RedisErrors.isNoPrimary(error)) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Whether the other connections may be useless, too. If one of them got replies in the meantime, the server is only slow, and reopening
+     * all would make it slower. An interrupt closes the connection of a virtual thread.
+     */
+    private boolean areOthersStale(RuntimeException e, long sentAt) {
+        boolean isOnlySlow = JedisErrors.isTimeout(e) && lastReplies - sentAt > 0;
+        return JedisErrors.connectionsAreStale(e)
+                && !isOnlySlow
+                && !Thread.currentThread().isInterrupted();
+    }
+
+    private List<List<Object>> roundTrip(Connection connection, List<List<RedisCall>> callers, long sentAt) {
+        int usual = connection.getSoTimeout();
+        // The driver silently replaces a closed socket by one with the usual timeout. Earlier replies then never come.
+        int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
+        connection.setSoTimeout(timeout);
+        List<List<Object>> replies = dealt(callers, roundTrip(connection, together(callers), sentAt, maxNanos));
+        if (connection.getSoTimeout() != timeout) {
+            throw new JedisConnectionException(
+                    "the connection was closed and opened again between two calls of a batch");
+        }
+        connection.setSoTimeout(usual);
+        return replies;
+    }
+
+    private List<RedisCall> together(List<List<RedisCall>> callers) {
+        if (callers.size() == 1 && replicaWait == null) {
+            return callers.get(0);
+        }
+        List<RedisCall> calls = new ArrayList<>();
+        callers.forEach(calls::addAll);
+        if (replicaWait != null) {
+            calls.add(replicaWait.call());
+        }
+        return calls;
+    }
+
+    private List<List<Object>> dealt(List<List<RedisCall>> callers, List<Object> replies) {
+        if (callers.size() == 1) {
+            return List.of(replies);
+        }
+        List<List<Object>> dealt = new ArrayList<>(callers.size());
+        int begin = 0;
+        for (List<RedisCall> calls : callers) {
+            int end = begin + calls.size();
+            List<Object> own = new ArrayList<>(replies.subList(begin, end));
+            if (replicaWait != null) {
+                own.add(replies.get(replies.size() - 1));
+            }
+            dealt.add(own);
+            begin = end;
+        }
+        return dealt;
+    }
+
+    /**
+     * Sends calls together on a connection that keeps its settings. Closes it unless every reply counts.
+     *
+     * @return the reply to each call, which may be an error
+     */
+    static List<Object> ask(Connection connection, List<RedisCall> calls) {
+        boolean isUsable = false;
+        try {
+            List<Object> replies = roundTrip(connection, calls, System.nanoTime(), Long.MAX_VALUE);
+            isUsable = true;
+            return replies;
+        } finally {
+            if (!isUsable) {
+                // A reply that was not read would reach the next caller.
+                connection.setBroken();
+            }
+        }
+    }
+
+    private static List<Object> roundTrip(Connection connection, List<RedisCall> calls, long sentAt, long maxNanos) {
+        calls.forEach(call -> call.sendOn(connection));
+        RedisCall end = RedisCall.endOfRoundTrip(sentAt);
+        end.sendOn(connection);
+        List<Object> replies = new ArrayList<>(calls.size());
+        for (RedisCall call : calls) {
+            replies.add(reply(connection, call, sentAt, maxNanos));
+        }
+        checkEnd(reply(connection, end, sentAt, maxNanos), replies);
+        return replies;
+    }
+
+    private static Object reply(Connection connection, RedisCall call, long sentAt, long maxNanos) {
+        if (System.nanoTime() - sentAt > maxNanos) {
+            throw new JedisConnectionException(new SocketTimeoutException("the replies to a batch come too slowly"));
+        }
+        try {
+            return call.checked(connection.getOne());
+        } catch (JedisDataException e) {
+            return e;
+        }
+    }
+
+    /**
+     * Checks the reply to the end of a round trip, which may be an error only if all replies are. A server that is loading, say, replies to
+     * everything with an error. Then there is no value that could reach the wrong caller.
+     */
+    private static void checkEnd(Object reply, List<Object> others) {
+        if (reply instanceof JedisDataException error
+                && !others.stream().allMatch(JedisDataException.class::isInstance)) {
+            throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
+        }
+    }
+}

@@ -1,0 +1,358 @@
+package io.idempotence.server.redis.internal.jedis;
+
+import io.idempotence.internal.SharedFailure;
+import io.idempotence.server.redis.internal.Redis.NothingWrittenException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisException;
+
+/**
+ * A Redis server whose concurrent callers share round trips (flat combining). Thread-safe, without a thread of its own.
+ *
+ * <p>A caller either leads a batch or waits in the queue. A leader borrows a connection, and sends its own calls and those in the queue in
+ * one round trip. Then it gives the connection back, makes the first caller that still waits the next leader, and hands out the replies. A
+ * single caller leads at once.
+ *
+ * <p><b>When a batch begins.</b> If none is under way; if more callers wait than batches are under way; or if the server is so far away
+ * that waiting for one of those batches takes longer than it saves. So the load determines how large batches are. A caller that has waited
+ * for a millisecond leads in any case: a batch that hangs holds up nobody else.
+ *
+ * <p><b>Why nobody gets another's reply.</b> A caller is queued first. Under the lock, and once, it becomes a leader, is taken into a batch,
+ * or withdraws. Until then nothing of it was sent. Only its leader gives it its replies, and only if every call of the batch has one. If
+ * the round trip fails, everybody in the batch fails: each call may have been executed.
+ */
+final class FlatCombiner implements RedisServer {
+    private static final int MAX_CALLS = 64;
+
+    /** The largest batch in bytes. It fits into the buffers of a socket, so that the last call can be written before any reply is read. */
+    private static final int MAX_BYTES = 32 * 1024;
+
+    /** The longest wait for another batch that pays off: about the processor time that a batch of its own costs. */
+    private static final long WORTH_WAITING_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
+    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private final Supplier<Connection> connections;
+    private final CallPipeline pipeline;
+    private final int maxBatches;
+    private final long maxWaitNanos;
+    private final long maxRoundTripNanos;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    /** The waiting callers, in the order of their arrival. Guarded by the lock. */
+    private final Deque<Caller> queue = new ArrayDeque<>();
+    /** How many batches are under way. Guarded by the lock. */
+    private int batches;
+    /** The shortest of the last round trips. */
+    private volatile long roundTripNanos;
+
+    /** A failure of a batch, for a caller that did not lead it. The batch's connection may be the only one that is broken. */
+    static final class FollowerFailedException extends JedisConnectionException {
+        private static final long serialVersionUID = 1L;
+
+        FollowerFailedException(Throwable cause) {
+            super("a connection failed on which this call was sent with others", cause);
+        }
+    }
+
+    /** The failure of a batch of several callers, which all of them get. */
+    private static final class BatchFailedException extends JedisConnectionException implements SharedFailure {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Set<Object> observers = ConcurrentHashMap.newKeySet();
+
+        BatchFailedException(RuntimeException cause) {
+            super("a round trip for several callers failed", cause);
+        }
+
+        @Override
+        public boolean countsFor(Object observer) {
+            return observers.add(observer);
+        }
+    }
+
+    private enum State {
+        QUEUED,
+        LEADING,
+        LED,
+        TAKEN
+    }
+
+    private static final class Caller {
+        private final Thread thread = Thread.currentThread();
+        private final long since = System.nanoTime();
+        private final List<RedisCall> calls;
+        private volatile State state = State.QUEUED;
+        private volatile @Nullable List<Object> replies;
+        private volatile @Nullable Throwable failure;
+
+        Caller(List<RedisCall> calls) {
+            this.calls = calls;
+        }
+
+        int bytes() {
+            int bytes = 0;
+            for (RedisCall call : calls) {
+                bytes += call.bytes();
+            }
+            return bytes;
+        }
+    }
+
+    /**
+     * @param connections lends connections, which are closed here
+     * @param maxBatches how many connections may be in use at once; unlimited if negative
+     * @param maxWait how long a caller may wait for its turn
+     */
+    FlatCombiner(Supplier<Connection> connections, CallPipeline pipeline, int maxBatches, Duration maxWait) {
+        this.connections = connections;
+        this.pipeline = pipeline;
+        this.maxBatches = maxBatches < 0 ? Integer.MAX_VALUE : maxBatches;
+        this.maxWaitNanos = maxWait.toNanos();
+        this.maxRoundTripNanos = pipeline.longest().toNanos();
+    }
+
+    /**
+     * {@inheritDoc} They are sent directly after each other. An interrupt ends the wait for a connection, but not the wait for replies.
+     *
+     * @throws NothingWrittenException if they were not sent
+     * @throws RuntimeException if they may have been executed
+     */
+    @Override
+    public List<Object> ask(List<RedisCall> calls) {
+        Caller own = new Caller(calls);
+        try {
+            enter(own);
+            if (own.state != State.LEADING) {
+                await(own);
+            }
+            if (own.state == State.LEADING) {
+                return lead(own);
+            }
+        } catch (Error e) {
+            abandon(own);
+            throw e;
+        }
+        Throwable failure = own.failure;
+        if (failure != null) {
+            throw new FollowerFailedException(failure);
+        }
+        return Objects.requireNonNull(own.replies);
+    }
+
+    /** Removes a caller that ended with an error of the JVM, whether it waited or led a batch. */
+    private void abandon(Caller own) {
+        lock.lock();
+        try {
+            queue.remove(own);
+        } finally {
+            lock.unlock();
+        }
+        leave(own);
+    }
+
+    private void enter(Caller own) {
+        lock.lock();
+        try {
+            queue.addLast(own);
+            if (isTimeForABatch()) {
+                queue.removeLast();
+                appoint(own);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean isTimeForABatch() {
+        Caller first = queue.peekFirst();
+        return first != null
+                && batches < maxBatches
+                && (queue.size() > batches
+                        || roundTripNanos > batches * WORTH_WAITING_NANOS
+                        || System.nanoTime() - first.since >= PATIENCE_NANOS);
+    }
+
+    private void appoint(Caller leader) {
+        leader.state = State.LEADING;
+        batches++;
+    }
+
+    /** Waits until the caller leads, or its batch has ended. */
+    private void await(Caller own) {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                long waited = System.nanoTime() - own.since;
+                if (interrupted || waited >= PATIENCE_NANOS) {
+                    leadOrWithdraw(own, interrupted, waited >= maxWaitNanos);
+                }
+                State state = own.state;
+                if (state == State.LEADING || own.replies != null || own.failure != null) {
+                    return;
+                }
+                long bound = maxWaitNanos + maxRoundTripNanos;
+                if (state == State.QUEUED) {
+                    bound = waited < PATIENCE_NANOS ? PATIENCE_NANOS : maxWaitNanos;
+                } else if (waited >= bound) {
+                    throw new JedisConnectionException(
+                            new SocketTimeoutException("the batch of this call has not ended"));
+                }
+                LockSupport.parkNanos(this, bound - waited);
+                interrupted |= Thread.interrupted();
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /**
+     * Makes a caller that has waited for long the leader of one more batch, if the limit permits it. Otherwise the caller withdraws if it
+     * was interrupted or has waited too long.
+     */
+    private void leadOrWithdraw(Caller own, boolean interrupted, boolean timedOut) {
+        lock.lock();
+        try {
+            if (own.state != State.QUEUED) {
+                return;
+            }
+            if (batches < maxBatches) {
+                queue.remove(own);
+                appoint(own);
+            } else if (interrupted || timedOut) {
+                queue.remove(own);
+                Throwable why = interrupted ? new InterruptedException() : new NoSuchElementException();
+                throw new NothingWrittenException(new JedisException("no connection was free", why));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private List<Object> lead(Caller own) {
+        List<Caller> batch = new ArrayList<>();
+        List<List<Object>> replies = List.of();
+        Throwable failure = null;
+        try (Connection connection = borrowed()) {
+            batch.add(own);
+            takeOthers(batch);
+            long begin = System.nanoTime();
+            replies = pipeline.exchange(connection, callsOf(batch));
+            noteRoundTrip(System.nanoTime() - begin);
+            return replies.get(0);
+        } catch (RuntimeException e) {
+            failure = e;
+            RuntimeException ofAll = batch.size() > 1 ? new BatchFailedException(e) : e;
+            failure = ofAll;
+            throw ofAll;
+        } catch (Error e) {
+            failure = e;
+            throw e;
+        } finally {
+            try {
+                // Before the others wake up, so that the next batch does not wait for them.
+                leave(own);
+            } finally {
+                handOut(batch, replies, failure);
+            }
+        }
+    }
+
+    private Connection borrowed() {
+        try {
+            return connections.get();
+        } catch (RuntimeException e) {
+            throw new NothingWrittenException(e);
+        }
+    }
+
+    /**
+     * Takes from the queue, in its order, what fits into the batch. Takes nothing if this thread is interrupted, because an interrupt may
+     * close its connection.
+     */
+    private void takeOthers(List<Caller> batch) {
+        if (Thread.currentThread().isInterrupted()) {
+            return;
+        }
+        int calls = batch.get(0).calls.size();
+        int bytes = batch.get(0).bytes();
+        lock.lock();
+        try {
+            for (Caller next = queue.peekFirst(); next != null; next = queue.peekFirst()) {
+                calls += next.calls.size();
+                bytes += next.bytes();
+                if (calls > MAX_CALLS || bytes > MAX_BYTES) {
+                    return;
+                }
+                batch.add(next);
+                queue.removeFirst();
+                next.state = State.TAKEN;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static List<List<RedisCall>> callsOf(List<Caller> batch) {
+        List<List<RedisCall>> calls = new ArrayList<>(batch.size());
+        batch.forEach(caller -> calls.add(caller.calls));
+        return calls;
+    }
+
+    /** Takes a shorter time at once, but approaches a longer one slowly, because load delays most round trips. */
+    private void noteRoundTrip(long nanos) {
+        long before = roundTripNanos;
+        roundTripNanos = before == 0 ? nanos : Math.min(nanos, before + before / MAX_CALLS);
+    }
+
+    private void leave(Caller leader) {
+        Caller next = null;
+        lock.lock();
+        try {
+            if (leader.state != State.LEADING) {
+                return;
+            }
+            leader.state = State.LED;
+            batches--;
+            if (isTimeForABatch()) {
+                next = queue.removeFirst();
+                appoint(next);
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (next != null) {
+            LockSupport.unpark(next.thread);
+        }
+    }
+
+    /** Ends the wait of all callers in a batch except its leader. */
+    private static void handOut(List<Caller> batch, List<List<Object>> replies, @Nullable Throwable failure) {
+        for (int i = 1; i < batch.size(); i++) {
+            Caller caller = batch.get(i);
+            if (failure == null) {
+                caller.replies = replies.get(i);
+            } else {
+                caller.failure = failure;
+            }
+            LockSupport.unpark(caller.thread);
+        }
+    }
+}

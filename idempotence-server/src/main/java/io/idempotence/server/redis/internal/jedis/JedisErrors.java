@@ -1,0 +1,49 @@
+package io.idempotence.server.redis.internal.jedis;
+
+import io.idempotence.internal.Causes;
+import io.idempotence.server.redis.internal.RedisErrors;
+import java.net.SocketTimeoutException;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.exceptions.JedisAccessControlException;
+import redis.clients.jedis.exceptions.JedisClusterOperationException;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+
+/** The meaning of the exceptions of Jedis. */
+final class JedisErrors {
+    private JedisErrors() {}
+
+    /**
+     * Whether the other open connections may be useless, too: the server was restarted, or is not the primary that takes writes. It may
+     * become the primary again, or another server may respond at its address. Only a new connection shows that.
+     */
+    static boolean connectionsAreStale(Throwable e) {
+        return RedisErrors.isNoPrimary(e) || (isConnectionFailure(e) && !RedisErrors.isInterrupted(e));
+    }
+
+    private static boolean isConnectionFailure(Throwable e) {
+        return e instanceof JedisClusterOperationException || Causes.has(e, JedisConnectionException.class);
+    }
+
+    /** Whether there was no reply within the timeout of the connection: the server is slow or has silently disappeared. */
+    static boolean isTimeout(Throwable e) {
+        return Causes.has(e, SocketTimeoutException.class);
+    }
+
+    /** The reason of a failure, without keys and passwords. */
+    static String reason(Throwable e) {
+        return RedisErrors.reason(e, JedisErrors::ownReason);
+    }
+
+    private static @Nullable String ownReason(Throwable e) {
+        if (Causes.has(e, JedisAccessControlException.class)) {
+            return "Redis denies the user or the password, or the user lacks a right";
+        }
+        if (Causes.has(e, JedisConnectionException.class) && !Causes.has(e, SSLException.class)) {
+            return "no connection, or no reply in time";
+        }
+        return e instanceof JedisClusterOperationException
+                ? "no node of the Cluster responds, or none has the key's slot"
+                : null;
+    }
+}

@@ -1,0 +1,146 @@
+package io.idempotence.server.redis.internal.jedis;
+
+import io.idempotence.server.redis.internal.LuaScript;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import redis.clients.jedis.CommandArguments;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.args.Rawable;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
+
+/** A command and its arguments. */
+final class RedisCall {
+    private static final byte[] ONE_KEY = bytes("1");
+
+    /** Arguments of one ASCII character, such as flags, in the form of the driver. */
+    private static final Rawable[] CHARACTERS = new Rawable[128];
+
+    static {
+        for (int i = 0; i < CHARACTERS.length; i++) {
+            byte[] character = {(byte) i};
+            CHARACTERS[i] = () -> character;
+        }
+    }
+
+    private final Protocol.Command command;
+    private final byte[][] arguments;
+    private final @Nullable LuaScript script;
+
+    private RedisCall(Protocol.Command command, byte[][] arguments, @Nullable LuaScript script) {
+        this.command = command;
+        this.arguments = arguments;
+        this.script = script;
+    }
+
+    static RedisCall of(Protocol.Command command, String... arguments) {
+        byte[][] encoded = new byte[arguments.length][];
+        for (int i = 0; i < arguments.length; i++) {
+            encoded[i] = bytes(arguments[i]);
+        }
+        return new RedisCall(command, encoded, null);
+    }
+
+    /**
+     * The last call of a round trip. Its reply must be the text that was sent, which shows a missing or surplus reply before it. {@code
+     * PING} could do it as well, but Redis refuses that while it cannot save to its disk.
+     */
+    static RedisCall endOfRoundTrip(long sentAt) {
+        return of(Protocol.Command.ECHO, Long.toString(sentAt));
+    }
+
+    /** Runs a script that the server has cached; otherwise the reply is {@code NOSCRIPT}. */
+    static RedisCall evalsha(LuaScript script, byte[] key, byte[]... args) {
+        byte[][] arguments = new byte[3 + args.length][];
+        arguments[0] = script.sha1();
+        arguments[1] = ONE_KEY;
+        arguments[2] = key;
+        System.arraycopy(args, 0, arguments, 3, args.length);
+        return new RedisCall(Protocol.Command.EVALSHA, arguments, script);
+    }
+
+    /** Runs a script on any server, which then has it cached. */
+    static RedisCall eval(LuaScript script, byte[] key, byte[]... args) {
+        return evalsha(script, key, args).withSource();
+    }
+
+    /** The same call for a server that does not have the script. */
+    RedisCall withSource() {
+        if (script == null) {
+            return this;
+        }
+        byte[][] other = arguments();
+        other[0] = script.source();
+        return new RedisCall(Protocol.Command.EVAL, other, script);
+    }
+
+    /** Whether it may be executed again. The commands that are no scripts write nothing. */
+    boolean isRepeatable() {
+        return script == null || script.isRepeatable();
+    }
+
+    /**
+     * The reply to this call.
+     *
+     * @throws JedisConnectionException if it is another call's
+     */
+    Object checked(@Nullable Object reply) {
+        if (reply != null && (reply instanceof JedisDataException || fits(reply))) {
+            return reply;
+        }
+        throw new JedisConnectionException("Redis sent a reply that does not fit its command, " + command);
+    }
+
+    private boolean fits(Object reply) {
+        if (script != null) {
+            return script.canReturn(reply);
+        }
+        return switch (command) {
+            case WAIT -> reply instanceof Long;
+            case ASKING -> reply instanceof byte[];
+            case ECHO -> reply instanceof byte[] text && Arrays.equals(text, arguments[0]);
+            default -> true;
+        };
+    }
+
+    /** About how long this call is on the wire. */
+    int bytes() {
+        int bytes = 0;
+        for (byte[] argument : arguments) {
+            bytes += argument.length + 8;
+        }
+        return bytes;
+    }
+
+    static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** A reply as text. */
+    static String text(Object reply) {
+        return new String((byte[]) reply, StandardCharsets.UTF_8);
+    }
+
+    Protocol.Command command() {
+        return command;
+    }
+
+    byte[][] arguments() {
+        return arguments.clone();
+    }
+
+    void sendOn(Connection connection) {
+        CommandArguments wrapped = new CommandArguments(command);
+        for (byte[] argument : arguments) {
+            wrapped.add(rawable(argument));
+        }
+        connection.sendCommand(wrapped);
+    }
+
+    /** An argument as it is. The driver would copy an array. */
+    private static Rawable rawable(byte[] argument) {
+        return argument.length == 1 && argument[0] >= 0 ? CHARACTERS[argument[0]] : () -> argument;
+    }
+}
