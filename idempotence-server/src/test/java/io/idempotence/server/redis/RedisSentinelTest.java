@@ -15,6 +15,8 @@ import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.Jedis;
 
 /** Redis behind Sentinels, with waiting for replicas. */
 @Tag("redis-7")
@@ -68,8 +70,32 @@ class RedisSentinelTest {
     }
 
     @Test
+    void sentinelsMayRequireAPassword() {
+        try (EmbeddedRedis primary = EmbeddedRedis.start();
+                EmbeddedRedis sentinel = EmbeddedRedis.startSentinel(EmbeddedRedisSentinel.NAME, primary)) {
+            try (Jedis jedis = sentinel.jedis()) {
+                jedis.aclSetUser("default", "resetpass", ">secret");
+            }
+            RedisIdempotenceStorage.Builder builder =
+                    RedisIdempotenceStorage.builder(sentinel.address()).sentinel(EmbeddedRedisSentinel.NAME);
+            assertThatThrownBy(builder::build).isInstanceOf(StorageUnavailableException.class);
+
+            builder.sentinelClient(
+                    DefaultJedisClientConfig.builder().password("secret").build());
+            try (RedisIdempotenceStorage storage = builder.build()) {
+                Claims.claim(storage, Claims.newKey());
+            }
+        }
+    }
+
+    @Test
     void impossibleSettingsAreRefused() {
         RedisIdempotenceStorage.Builder builder = RedisIdempotenceStorage.builder("localhost:1");
+        assertThatThrownBy(() -> builder.sentinelClient(DefaultJedisClientConfig.builder()
+                        .socketTimeoutMillis(0)
+                        .build()))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("waits forever");
         assertThatThrownBy(() -> builder.sentinel(" "))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("often mymaster");
