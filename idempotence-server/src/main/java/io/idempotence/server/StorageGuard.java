@@ -156,6 +156,8 @@ final class StorageGuard implements AutoCloseable {
             startProbing();
             throw knownOutage();
         }
+        // If the state changes in between, this call may give back a permission that it never had: one trial more.
+        // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         Caller caller = new Caller(nanoTime.getAsLong(), isTrial);
         if (countSlowCallers(caller.start) >= MOST_SLOW_CALLERS) {
