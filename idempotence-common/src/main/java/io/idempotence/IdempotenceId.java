@@ -42,7 +42,6 @@ public record IdempotenceId(String value) implements Serializable {
      * An ID with the given characters.
      *
      * @param value the characters
-     * @return the ID
      * @throws IllegalArgumentException if {@code value} is empty, longer than 255 characters, or has a character that is not printable
      *     ASCII
      */

@@ -21,16 +21,11 @@ public interface IdempotenceIdGenerator {
     /**
      * Makes an ID for a new logical call.
      *
-     * @return the ID
      * @throws IllegalStateException if no ID can be made that is certain to be new, such as after a clock stepped back too far
      */
     IdempotenceId generateId();
 
-    /**
-     * Random UUIDs (RFC 9562 version 4, 122 random bits). The default of the client half.
-     *
-     * @return the generator
-     */
+    /** Random UUIDs (RFC 9562 version 4, 122 random bits). The default of the client half. */
     static IdempotenceIdGenerator uuid() {
         return () -> new IdempotenceId(UUID.randomUUID().toString());
     }
@@ -40,7 +35,6 @@ public interface IdempotenceIdGenerator {
      * call came from.
      *
      * @param application 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
-     * @return the generator
      * @throws IllegalArgumentException if {@code application} is not of that form
      */
     static IdempotenceIdGenerator applicationPrefixed(String application) {
@@ -52,7 +46,6 @@ public interface IdempotenceIdGenerator {
      *
      * @param application 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
      * @param generator makes what follows the hyphen
-     * @return the generator
      * @throws IllegalArgumentException if {@code application} is not of that form
      */
     static IdempotenceIdGenerator applicationPrefixed(String application, IdempotenceIdGenerator generator) {
@@ -67,7 +60,6 @@ public interface IdempotenceIdGenerator {
      *
      * @param node this process's number, 0 to 1023; two live processes must not share one. Within a process all callers with one node share
      *     one sequence
-     * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range
      */
     static IdempotenceIdGenerator snowflake(int node) {
@@ -80,7 +72,6 @@ public interface IdempotenceIdGenerator {
      *
      * @param node this process's number, 0 to 1023; no other live generator may have it, in this process or another
      * @param clock the source of the milliseconds
-     * @return the generator
      * @throws IllegalArgumentException if {@code node} is out of range
      */
     static IdempotenceIdGenerator snowflake(int node, Clock clock) {
@@ -159,7 +150,6 @@ public interface IdempotenceIdGenerator {
         /**
          * The ID of these fields. Equal fields give an equal ID.
          *
-         * @return the ID
          * @throws IllegalStateException if there is no field: every call of the operation would share one ID
          */
         @Override

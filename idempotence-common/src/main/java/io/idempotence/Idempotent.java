@@ -39,8 +39,6 @@ public @interface Idempotent {
     /**
      * The ID of a call of a bean method, as an expression of the Spring Expression Language over the parameters: {@code #message.id}.
      * Several values, none of them null, are a list: <code>{#tenant, #message.id}</code>. Not for handlers, whose requests carry the ID.
-     *
-     * @return the expression
      */
     String id() default "";
 
@@ -59,11 +57,7 @@ public @interface Idempotent {
      */
     boolean required() default true;
 
-    /**
-     * How long an ID is remembered.
-     *
-     * @return the duration; empty for the configured one
-     */
+    /** {@return how long an ID is remembered; empty for the configured duration} */
     String retention() default "";
 
     /**
@@ -73,11 +67,7 @@ public @interface Idempotent {
      */
     String lease() default "";
 
-    /**
-     * Which failures keep the ID.
-     *
-     * @return at most one rule; none for the configured one
-     */
+    /** {@return which failures keep the ID: at most one rule, none for the configured one} */
     FailureRule[] failureRule() default {};
 
     /**
@@ -97,9 +87,8 @@ public @interface Idempotent {
     Class<? extends Throwable>[] releaseOn() default {};
 
     /**
-     * The treatment of an ID whose execution was abandoned, for example because its process died.
-     *
-     * @return at most one choice; none for the configured one
+     * {@return the treatment of an ID whose execution was abandoned, for example because its process died: at most one choice, none for the
+     * configured one}
      */
     OnAbandoned[] onAbandoned() default {};
 

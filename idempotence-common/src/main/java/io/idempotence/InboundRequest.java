@@ -32,17 +32,12 @@ public final class InboundRequest {
      * Creates the request of one execution. For integrations: a server half calls it once for each execution.
      *
      * @param identity a text that is the same for every execution of one request, and different for different requests
-     * @return the request
      */
     public static InboundRequest of(String identity) {
         return new InboundRequest(Objects.requireNonNull(identity, "identity"));
     }
 
-    /**
-     * The request whose handler runs in this thread.
-     *
-     * @return the request, or empty outside of any
-     */
+    /** {@return the request whose handler runs in this thread; empty outside of any} */
     public static Optional<InboundRequest> current() {
         return Optional.ofNullable(CURRENT.get());
     }

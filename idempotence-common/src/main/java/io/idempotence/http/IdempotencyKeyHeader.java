@@ -40,20 +40,12 @@ public final class IdempotencyKeyHeader {
         BARE
     }
 
-    /**
-     * The default grammar of both halves.
-     *
-     * @return bare values accepted, 1 to 255 characters, no space
-     */
+    /** {@return the default grammar of both halves: bare values accepted, 1 to 255 characters, no space} */
     public static IdempotencyKeyHeader standard() {
         return STANDARD;
     }
 
-    /**
-     * This grammar without bare values.
-     *
-     * @return a new grammar
-     */
+    /** This grammar without bare values. */
     public IdempotencyKeyHeader strict() {
         return new IdempotencyKeyHeader(false, minLength, maxLength, spaceAccepted);
     }
@@ -63,7 +55,6 @@ public final class IdempotencyKeyHeader {
      *
      * @param min at least 1
      * @param max at least {@code min}, at most 255
-     * @return a new grammar
      * @throws IllegalArgumentException if the limits are not of that form
      */
     public IdempotencyKeyHeader length(int min, int max) {
@@ -74,11 +65,7 @@ public final class IdempotencyKeyHeader {
         return new IdempotencyKeyHeader(bareAccepted, min, max, spaceAccepted);
     }
 
-    /**
-     * This grammar with the space accepted inside quoted IDs.
-     *
-     * @return a new grammar
-     */
+    /** This grammar with the space accepted inside quoted IDs. */
     public IdempotencyKeyHeader acceptSpace() {
         return new IdempotencyKeyHeader(bareAccepted, minLength, maxLength, true);
     }
@@ -121,8 +108,6 @@ public final class IdempotencyKeyHeader {
     /**
      * Formats an ID.
      *
-     * @param id the ID
-     * @param style its spelling
      * @return the value of the field
      * @throws IllegalArgumentException if {@code id} is outside this grammar, or has a character that a bare value cannot have
      */

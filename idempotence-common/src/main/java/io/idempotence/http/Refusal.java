@@ -61,47 +61,30 @@ public enum Refusal {
         return Optional.ofNullable(BY_CODE.get(code.trim()));
     }
 
-    /**
-     * The code on the wire.
-     *
-     * @return for example {@code in-progress}
-     */
+    /** {@return the code on the wire, for example {@code in-progress}} */
     public String code() {
         return code;
     }
 
-    /**
-     * The HTTP status of the refusal.
-     *
-     * @return 400, 409, 422 or 503
-     */
+    /** {@return the HTTP status of the refusal: 400, 409, 422 or 503} */
     public int status() {
         return status;
     }
 
     /**
-     * Whether the same request with the same ID may later get another response.
-     *
-     * @return true for {@link #IN_PROGRESS}, {@link #STORAGE_UNAVAILABLE} and {@link #OVERLOADED}
+     * {@return whether the same request with the same ID may later get another response; true for {@link #IN_PROGRESS}, {@link
+     * #STORAGE_UNAVAILABLE} and {@link #OVERLOADED}}
      */
     public boolean retryable() {
         return retryable;
     }
 
-    /**
-     * Whether the same request may be sent with a new ID, because it was not executed under this one.
-     *
-     * @return false if the request was, or may have been, executed under this ID
-     */
+    /** {@return whether the same request may be sent with a new ID, because it was certainly not executed under this one} */
     public boolean safeNewId() {
         return safeNewId;
     }
 
-    /**
-     * A sentence that describes the refusal for a person.
-     *
-     * @return the {@code title} of the problem
-     */
+    /** {@return a sentence that describes the refusal for a person, the {@code title} of the problem} */
     public String title() {
         return title;
     }

@@ -10,23 +10,12 @@ public final class Causes {
 
     private Causes() {}
 
-    /**
-     * An exception and its causes, outermost first.
-     *
-     * @param thrown the exception
-     * @return itself, its cause and so on, at most 20
-     */
+    /** {@return an exception and its causes, outermost first, at most 20} */
     public static Stream<Throwable> of(Throwable thrown) {
         return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause).limit(MOST);
     }
 
-    /**
-     * Whether an exception or one of its causes is of a class.
-     *
-     * @param thrown the exception
-     * @param type the class
-     * @return whether one of {@link #of} is
-     */
+    /** {@return whether an exception or one of its causes, as in {@link #of}, is of a class} */
     public static boolean has(Throwable thrown, Class<? extends Throwable> type) {
         return of(thrown).anyMatch(type::isInstance);
     }

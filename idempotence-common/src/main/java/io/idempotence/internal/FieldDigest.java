@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A SHA-256 over fields, each with its length in front, so that no two lists of texts have the same input. A number has no length: add one
- * only where every list has it. Not thread-safe.
+ * only where every list has it. What adds returns this object. Not thread-safe.
  */
 public final class FieldDigest {
     private static final int GATHERED = 128;
@@ -28,12 +28,7 @@ public final class FieldDigest {
     /** A buffer for short fields, because each call of the digest has a fixed cost. */
     private final ByteBuffer gathered = ByteBuffer.allocate(GATHERED);
 
-    /**
-     * Adds a text as UTF-8.
-     *
-     * @param field the text
-     * @return this
-     */
+    /** Adds a text as UTF-8. */
     public FieldDigest add(String field) {
         return isShortAscii(field) ? addAscii(field) : add(field.getBytes(StandardCharsets.UTF_8));
     }
@@ -66,28 +61,17 @@ public final class FieldDigest {
      * Adds a text that may be absent. An absent text differs from every present one.
      *
      * @param field the text; null for none
-     * @return this
      */
     public FieldDigest addOrAbsent(@Nullable String field) {
         return field == null ? length(ABSENT) : add(field);
     }
 
-    /**
-     * Adds a number.
-     *
-     * @param number the number
-     * @return this
-     */
+    /** Adds a number. */
     public FieldDigest add(long number) {
         return length(number);
     }
 
-    /**
-     * Adds bytes.
-     *
-     * @param field the bytes
-     * @return this
-     */
+    /** Adds bytes. */
     public FieldDigest add(byte[] field) {
         return length(field.length).part(field, 0, field.length);
     }
@@ -96,7 +80,6 @@ public final class FieldDigest {
      * Begins a field whose bytes follow in parts.
      *
      * @param length how many bytes will follow
-     * @return this
      */
     public FieldDigest length(long length) {
         if (gathered.remaining() < Long.BYTES) {
@@ -112,7 +95,6 @@ public final class FieldDigest {
      * @param bytes contains the part
      * @param offset its first byte
      * @param count how many bytes
-     * @return this
      */
     public FieldDigest part(byte[] bytes, int offset, int count) {
         if (gathered.remaining() < count) {

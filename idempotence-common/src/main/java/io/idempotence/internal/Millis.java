@@ -11,7 +11,6 @@ public final class Millis {
     /**
      * Converts a duration to milliseconds.
      *
-     * @param duration any duration
      * @return its milliseconds, at most 100 years
      */
     public static long capped(Duration duration) {
@@ -22,7 +21,6 @@ public final class Millis {
      * Converts a duration to milliseconds, after a check.
      *
      * @param name the name of the duration in the message
-     * @param duration the duration
      * @return its milliseconds, at most 100 years
      * @throws IllegalArgumentException if it is under 1 ms
      */

@@ -14,7 +14,6 @@ public interface SharedFailure {
      * Whether an observer counts the failure of a call.
      *
      * @param thrown the exception that ended the call
-     * @param observer the observer
      * @return false if it has counted the failure for another call
      */
     static boolean counts(Throwable thrown, Object observer) {

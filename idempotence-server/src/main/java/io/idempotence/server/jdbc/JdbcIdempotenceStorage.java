@@ -48,7 +48,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
      * A builder with every default.
      *
      * @param dataSource the application's, best a pool; see this class for the kind that is refused
-     * @return a new builder
      */
     public static Builder builder(DataSource dataSource) {
         return new Builder(dataSource);
@@ -158,20 +157,12 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
                                 && session.insert(sql().mark, parameters)));
     }
 
-    /**
-     * Whether this storage is in in-transaction mode.
-     *
-     * @return true after {@link Builder#inTransaction()}
-     */
+    /** {@return whether this storage is in in-transaction mode, by {@link Builder#inTransaction()}} */
     public boolean isInTransaction() {
         return inTransaction;
     }
 
-    /**
-     * The database of the records.
-     *
-     * @return what was passed to {@link #builder}
-     */
+    /** {@return the database of the records, as passed to {@link #builder}} */
     public DataSource dataSource() {
         return database.dataSource();
     }
@@ -199,7 +190,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * A builder of a {@link JdbcIdempotenceStorage}. Not thread-safe. Defaults: table {@code idempotence_record} and applied table {@code
+     * A builder of a {@link JdbcIdempotenceStorage}. Its setters return it. Not thread-safe. Defaults: table {@code idempotence_record} and applied table {@code
      * idempotence_applied}, which must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
      */
     public static final class Builder {
@@ -223,7 +214,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          *
          * @param name 1 to 48 letters, digits or underscores, no digit first; optionally after a schema of the same form and a dot.
          *     Default {@code idempotence_record}
-         * @return this
          * @throws IllegalArgumentException if {@code name} is not of that form
          */
         public Builder table(String name) {
@@ -235,7 +225,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * Sets the table of the marks of applied executions.
          *
          * @param name as for {@link #table}; default {@code idempotence_applied}
-         * @return this
          * @throws IllegalArgumentException if {@code name} is not of that form
          */
         public Builder appliedTable(String name) {
@@ -246,8 +235,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         /**
          * Creates the tables and their indexes unless they exist. The database user needs the right to do so. Otherwise run {@code
          * io/idempotence/server/jdbc/postgresql.sql}, {@code mysql.sql} or {@code h2.sql} of this jar yourself.
-         *
-         * @return this
          */
         public Builder createIfMissing() {
             this.createIfMissing = true;
@@ -258,7 +245,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * Bounds each statement. A connection without a response is given up one second later.
          *
          * @param timeout rounded up to whole seconds; 1 s to 1 hour, default 2 s
-         * @return this
          * @throws IllegalArgumentException if out of range
          */
         public Builder statementTimeout(Duration timeout) {
@@ -279,8 +265,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          *
          * <p>The Spring Boot starter marks transactions by itself only if it finds this storage: as a bean, or behind proxies of Spring AOP.
          * Behind another class that delegates to it, nothing is marked, and a committed operation runs again after a crash.
-         *
-         * @return this
          */
         public Builder inTransaction() {
             this.inTransaction = true;
@@ -293,7 +277,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          *
          * @param interval at least 1 s, or zero for never; default 5 minutes. The next batch runs after half an interval to a whole one,
          *     after a full batch sooner
-         * @return this
          * @throws IllegalArgumentException if out of range
          */
         public Builder cleanUpEvery(Duration interval) {
@@ -309,8 +292,6 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * Lets {@link #build} succeed while the database cannot be reached, so that the application starts without it. Calls then make the
          * check of {@code build} themselves, until one succeeds. Before that they throw {@link StorageUnavailableException} and nothing is
          * written, also for a missing table. A failed check is repeated after one second.
-         *
-         * @return this
          */
         public Builder lazyStart() {
             this.lazyStart = true;

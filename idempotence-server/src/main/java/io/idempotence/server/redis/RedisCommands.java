@@ -21,7 +21,6 @@ public interface RedisCommands {
      * @param sha1 the script's SHA-1, 40 hexadecimal digits; must not be changed
      * @param key the only key
      * @param arguments the script's arguments; must not be changed
-     * @return the reply
      * @throws RuntimeException see above
      */
     Object evalsha(byte[] sha1, byte[] key, byte[]... arguments);
@@ -32,7 +31,6 @@ public interface RedisCommands {
      * @param script the script's source; must not be changed
      * @param key the only key
      * @param arguments the script's arguments; must not be changed
-     * @return the reply
      * @throws RuntimeException see above
      */
     Object eval(byte[] script, byte[] key, byte[]... arguments);

@@ -99,7 +99,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * A builder for connections that need more than an address: credentials, TLS, a pool, Sentinels, replicas, strictness.
      *
      * @param addresses as for {@link #connect(String)}
-     * @return a new builder
      * @throws IllegalArgumentException if {@code addresses} is malformed
      */
     public static Builder builder(String addresses) {
@@ -111,7 +110,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * A builder for connections that need more than a URI: a pool, replicas, strictness.
      *
      * @param uri as for {@link #connect(URI)}
-     * @return a new builder
      * @throws IllegalArgumentException if {@code uri} is not of that form
      */
     public static Builder builder(URI uri) {
@@ -161,7 +159,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * A builder of a {@link RedisIdempotenceStorage} that opens its own connections. Not thread-safe. Defaults: those of the class; no
+     * A builder of a {@link RedisIdempotenceStorage} that opens its own connections. Its setters return it. Not thread-safe. Defaults: those of the class; no
      * Sentinel, no waiting for replicas, not strict, no lazy start.
      */
     public static final class Builder {
@@ -183,7 +181,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Sets the pool of connections.
          *
          * @param config copied by {@link #build}; for a Cluster it holds for each node. An unbounded wait for a connection becomes 500 ms
-         * @return this
          */
         public Builder pool(ConnectionPoolConfig config) {
             this.pool = Objects.requireNonNull(config, "config");
@@ -194,7 +191,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Sets credentials, TLS, database and timeouts, instead of those of a URI.
          *
          * @param config used as it is
-         * @return this
          * @throws IllegalArgumentException if a timeout is 0, which waits forever
          */
         public Builder client(JedisClientConfig config) {
@@ -206,7 +202,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Treats the addresses as those of Redis Sentinels, which report the primary's address, now and after each failover.
          *
          * @param primaryName the primary's name in the Sentinels, often {@code mymaster}
-         * @return this
          * @throws IllegalArgumentException if the name is blank
          */
         public Builder sentinel(String primaryName) {
@@ -222,7 +217,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Sets credentials, TLS and timeouts for the Sentinels themselves.
          *
          * @param config used as it is; default: none, with the timeouts of the class
-         * @return this
          * @throws IllegalArgumentException if a timeout is 0, which waits forever
          */
         public Builder sentinelClient(JedisClientConfig config) {
@@ -238,7 +232,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          *
          * @param replicas how many, 1 to 100
          * @param timeout how long to wait for them, in addition to the reply timeout of {@link #client}; 1 ms to 10 s
-         * @return this
          * @throws IllegalArgumentException if one is out of range
          */
         public Builder waitForReplicas(int replicas, Duration timeout) {
@@ -250,8 +243,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Makes {@link #build} fail instead of warn if Redis is set up so that it can lose or refuse claims: it is a replica, its {@code
          * maxmemory-policy} is not {@code noeviction}, it has no append-only file, its version is before 6.2, or the user lacks {@code
          * INFO}.
-         *
-         * @return this
          */
         public Builder strict() {
             this.strict = true;
@@ -262,8 +253,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Lets {@link #build} succeed while Redis is down. Redis is not contacted until the first use. Until a check has succeeded, calls
          * check again, at most once per second, and throw {@link StorageUnavailableException}: requests get 503 and nothing runs. The
          * checks and their messages are those of an eager {@link #build}, {@link #strict()} included.
-         *
-         * @return this
          */
         public Builder lazyStart() {
             this.lazyStart = true;

@@ -5,9 +5,8 @@ import java.time.Duration;
 /** The result of a claim. The numbers are those of the state machine in {@code docs/design.md}. */
 public sealed interface ClaimResult {
     /**
-     * The result of an execution that took effect but whose response is not stored.
-     *
-     * @return one byte, 0; no other result is this byte alone
+     * {@return the result of an execution that took effect but whose response is not stored: one byte, 0. No other result is this byte
+     * alone}
      */
     static byte[] noResult() {
         return new byte[] {0};

@@ -27,7 +27,6 @@ public final class Fingerprint {
      * A fingerprint with the given bytes.
      *
      * @param bytes 32 bytes; copied
-     * @return the fingerprint
      * @throws IllegalArgumentException if there are not 32
      */
     public static Fingerprint of(byte[] bytes) {
@@ -51,11 +50,7 @@ public final class Fingerprint {
         return new Fingerprint(digest.digest());
     }
 
-    /**
-     * The fingerprint as stored.
-     *
-     * @return a new array of 32 bytes
-     */
+    /** {@return the fingerprint as stored, a new array of 32 bytes} */
     public byte[] toBytes() {
         return bytes.clone();
     }

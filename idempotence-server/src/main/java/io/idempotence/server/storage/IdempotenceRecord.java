@@ -12,7 +12,6 @@ import java.util.stream.Collectors;
 /**
  * A record as an operator sees it.
  *
- * @param key the key of the record
  * @param state its state by the storage's clock
  * @param fence the number of claims so far
  * @param leaseLeft the time until the claim counts as abandoned; if the record is abandoned or unknown, minus the time since; zero in other
@@ -21,20 +20,12 @@ import java.util.stream.Collectors;
  */
 public record IdempotenceRecord(StorageKey key, State state, long fence, Duration leaseLeft, Duration retentionLeft) {
 
-    /**
-     * Whether a person has to resolve the record.
-     *
-     * @return true if it is abandoned or unknown
-     */
+    /** {@return whether a person has to resolve the record: true if it is abandoned or unknown} */
     public boolean isUncertain() {
         return state.isUncertain();
     }
 
-    /**
-     * How long the record has been abandoned or unknown, by the storage's clock.
-     *
-     * @return the time; zero if it is neither
-     */
+    /** {@return how long the record has been abandoned or unknown, by the storage's clock; zero if it is neither} */
     public Duration uncertainFor() {
         return isUncertain() && leaseLeft.isNegative() ? leaseLeft.negated() : Duration.ZERO;
     }
@@ -73,19 +64,14 @@ public record IdempotenceRecord(StorageKey key, State state, long fence, Duratio
         /** Claimed, the lease is over, nothing was recorded. */
         ABANDONED;
 
-        /**
-         * Whether a person has to resolve a record in this state.
-         *
-         * @return true for {@link #ABANDONED} and {@link #UNKNOWN}
-         */
+        /** {@return whether a person has to resolve a record in this state: true for {@link #ABANDONED} and {@link #UNKNOWN}} */
         public boolean isUncertain() {
             return this == ABANDONED || this == UNKNOWN;
         }
 
         /**
-         * The name that tools and operators use.
-         *
-         * @return {@code in-progress}, {@code completed}, {@code released}, {@code unknown} or {@code abandoned}
+         * {@return the name that tools and operators use: {@code in-progress}, {@code completed}, {@code released}, {@code unknown} or
+         * {@code abandoned}}
          */
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', '-');

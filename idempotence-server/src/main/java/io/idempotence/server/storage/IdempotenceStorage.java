@@ -32,8 +32,6 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * A storage in this process's memory, for at most 100,000 records in a quarter of the heap, with a monotonic clock. See {@link
      * #inMemory(int, long, Clock)} for its limits.
-     *
-     * @return a new storage
      */
     static IdempotenceStorage inMemory() {
         return inMemory(
@@ -45,7 +43,6 @@ public interface IdempotenceStorage extends AutoCloseable {
      *
      * @param maxRecords how many records may exist at once; at least 1
      * @param clock the clock of leases and retention; should never go back
-     * @return a new storage
      * @throws IllegalArgumentException if {@code maxRecords} is under 1
      */
     static IdempotenceStorage inMemory(int maxRecords, Clock clock) {
@@ -64,7 +61,6 @@ public interface IdempotenceStorage extends AutoCloseable {
      * @param maxRecords how many records may exist at once; at least 1
      * @param maxBytes the estimated memory that they may take; at least 4,096
      * @param clock the clock of leases and retention; should never go back
-     * @return a new storage
      * @throws IllegalArgumentException if {@code maxRecords} is under 1 or {@code maxBytes} under 4,096
      */
     static IdempotenceStorage inMemory(int maxRecords, long maxBytes, Clock clock) {
@@ -235,7 +231,6 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * A request of one attempt for the right to run.
      *
-     * @param key the key of the record
      * @param fingerprint the content of the request
      * @param owner the attempt's own token; the same again if the same claim is repeated (T2)
      * @param lease how long the claim holds if its owner disappears; at least 1 ms
@@ -275,7 +270,6 @@ public interface IdempotenceStorage extends AutoCloseable {
         /**
          * A claim under which something will run.
          *
-         * @param key the key of the record
          * @param fingerprint the content of the request
          * @param owner the attempt's own token; the same again if the same claim is repeated (T2)
          * @param lease how long the claim holds if its owner disappears; at least 1 ms

@@ -17,7 +17,6 @@ public record Owner(long high, long low) {
      * A new token.
      *
      * @param random the source of its 128 bits; must not repeat across processes
-     * @return the token
      */
     public static Owner random(RandomGenerator random) {
         // All bytes at once, because each call of a SecureRandom has a fixed cost.
@@ -27,11 +26,7 @@ public record Owner(long high, long low) {
         return new Owner(longs.getLong(), longs.getLong());
     }
 
-    /**
-     * The token as stored.
-     *
-     * @return 16 bytes, big-endian
-     */
+    /** {@return the token as stored: 16 bytes, big-endian} */
     public byte[] toBytes() {
         return ByteBuffer.allocate(BYTES).putLong(high).putLong(low).array();
     }

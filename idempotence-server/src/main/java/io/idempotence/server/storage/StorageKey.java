@@ -23,8 +23,6 @@ public record StorageKey(String value) {
      * @param namespace the service, as in {@link #checkedNamespace}
      * @param scope the owner of the ID (tenant, principal); empty if there is only one
      * @param operation the operation, if equal IDs of different operations are different IDs; otherwise empty
-     * @param id the ID
-     * @return the key
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */
     public static StorageKey of(String namespace, String scope, String operation, IdempotenceId id) {

@@ -47,7 +47,6 @@ public final class StorageUnavailableException extends IdempotenceException {
      *
      * @param message the storage and what it did, without keys or passwords
      * @param cause the driver's exception, or null
-     * @return the exception
      */
     public static StorageUnavailableException notSent(String message, @Nullable Throwable cause) {
         return new StorageUnavailableException(message, cause, Certainty.NOT_SENT);
@@ -59,7 +58,6 @@ public final class StorageUnavailableException extends IdempotenceException {
      *
      * @param message the storage and why it refused, without keys or passwords
      * @param cause the driver's exception, or null
-     * @return the exception
      */
     public static StorageUnavailableException refused(String message, @Nullable Throwable cause) {
         return new StorageUnavailableException(message, cause, Certainty.REFUSED);
@@ -86,11 +84,7 @@ public final class StorageUnavailableException extends IdempotenceException {
         return certainty == Certainty.NOT_SENT || certainty == Certainty.REFUSED;
     }
 
-    /**
-     * What is certain about the failed call.
-     *
-     * @return {@link Certainty#NONE} unless made by one of the static methods
-     */
+    /** {@return what is certain about the failed call; {@link Certainty#NONE} unless made by one of the static methods} */
     public Certainty certainty() {
         return certainty;
     }

@@ -239,7 +239,6 @@ public record StoredRecord(
     /**
      * The record as an operator sees it.
      *
-     * @param key the key of the record
      * @param now in ms of the clock
      * @return the result of {@link IdempotenceStorage#find}
      */
