@@ -359,11 +359,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         events.publish(IdempotenceEvent.OVERSIZE, id);
     }
 
-    /**
-     * The policy of the operation.
-     *
-     * @return the policy that came with the claim
-     */
+    /** {@return the policy that came with the claim} */
     public IdempotencePolicy policy() {
         return policy;
     }

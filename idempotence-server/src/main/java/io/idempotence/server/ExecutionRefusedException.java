@@ -20,20 +20,12 @@ public final class ExecutionRefusedException extends IdempotenceException {
         this.retryAfter = retryAfter;
     }
 
-    /**
-     * The reason.
-     *
-     * @return in-progress, outcome-unknown, result-unavailable, key-reused or storage-unavailable
-     */
+    /** {@return the reason: in-progress, outcome-unknown, result-unavailable, key-reused or storage-unavailable} */
     public Refusal refusal() {
         return refusal;
     }
 
-    /**
-     * The ID of the refused call.
-     *
-     * @return the ID given to {@code execute}
-     */
+    /** {@return the ID that was given to {@code execute}} */
     public IdempotenceId id() {
         return id;
     }

@@ -71,7 +71,6 @@ public final class Idempotence implements AutoCloseable {
      * An instance with every default.
      *
      * @param storage keeps the records; closed by {@link #close}
-     * @return the instance
      */
     public static Idempotence over(IdempotenceStorage storage) {
         return builder(storage).build();
@@ -81,35 +80,22 @@ public final class Idempotence implements AutoCloseable {
      * A builder with every default.
      *
      * @param storage keeps the records; closed by {@link #close}
-     * @return a new builder
      */
     public static Builder builder(IdempotenceStorage storage) {
         return new Builder(storage);
     }
 
-    /**
-     * The policy of calls that do not have their own.
-     *
-     * @return {@link IdempotencePolicy#defaults()} unless set
-     */
+    /** {@return the policy of calls that do not have their own; unless set, {@link IdempotencePolicy#defaults()}} */
     public IdempotencePolicy policy() {
         return policy;
     }
 
-    /**
-     * The engine, for transports such as the {@code IdempotenceFilter}.
-     *
-     * @return the engine of this instance
-     */
+    /** {@return the engine of this instance, for transports such as the {@code IdempotenceFilter}} */
     public Engine engine() {
         return engine;
     }
 
-    /**
-     * The operators' view of the records of this instance. Records that it resolves are kept as long as the policy says.
-     *
-     * @return a new view
-     */
+    /** The operators' view of the records of this instance. Records that it resolves are kept as long as the policy says. */
     public IdempotenceAdmin admin() {
         return IdempotenceAdmin.of(parts.storage(), namespace).withRetention(policy.retention());
     }
@@ -118,7 +104,6 @@ public final class Idempotence implements AutoCloseable {
      * Saves an ID unless it is there, in one atomic step. A saved ID stays saved until {@link #delete} or until retention ends, also if
      * this process dies.
      *
-     * @param id the ID
      * @return true if the ID was saved now: run. False: seen before, do not run
      * @throws StorageUnavailableException if the storage fails: do not run, and ask again later. The ID may have been saved although no
      *     reply came. It is then released as soon as the storage responds. Until then this exception is thrown here, and another process
@@ -144,7 +129,6 @@ public final class Idempotence implements AutoCloseable {
     /**
      * {@link #saveIfAbsent(IdempotenceId)} for an ID that is text.
      *
-     * @param id the ID
      * @return true if the ID was saved now: run. False: seen before, do not run
      * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
      * @throws StorageUnavailableException if the storage fails; do not run, and ask again later
@@ -157,7 +141,6 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Forgets an ID that {@link #saveIfAbsent} saved, so that it may run again. Call it only if nothing took effect.
      *
-     * @param id the ID
      * @return whether the ID was there
      * @throws StorageUnavailableException if the storage fails; the ID may be deleted or not. Repeat the call, because nothing else
      *     does: while the ID is there, the next delivery of the message is dropped
@@ -170,7 +153,6 @@ public final class Idempotence implements AutoCloseable {
     /**
      * {@link #delete(IdempotenceId)} for an ID that is text.
      *
-     * @param id the ID
      * @return whether the ID was there
      * @throws IllegalArgumentException if {@code id} is not 1 to 255 printable ASCII characters
      * @throws StorageUnavailableException if the storage fails
@@ -182,7 +164,6 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work whose result is text at most once for an ID. Every later call returns the first one's result.
      *
-     * @param id the ID
      * @param work runs on this thread, if at all
      * @return the work's result, from this run or an earlier one; null if that was the result
      * @throws ExecutionRefusedException if the work did not run and has no stored result
@@ -200,7 +181,6 @@ public final class Idempotence implements AutoCloseable {
      *     for a bare ID there is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
-     * @param <T> the result
      * @return the work's result, from this run or an earlier one; null if that was the result
      * @throws ExecutionRefusedException if the work did not run and has no stored result
      * @throws Exception what the work throws; the policy then decides whether the ID is kept
@@ -213,10 +193,8 @@ public final class Idempotence implements AutoCloseable {
     /**
      * Runs work that may decide about its ID at run time.
      *
-     * @param id the ID
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
-     * @param <T> the result
      * @return the work's result, from this run or an earlier one; null if that was the result
      * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work reported that it was {@linkplain
      *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
@@ -234,7 +212,6 @@ public final class Idempotence implements AutoCloseable {
      * @param policy the policy of the operation
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
-     * @param <T> the result
      * @return the work's result, from this run or an earlier one; null if that was the result
      * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work reported that it was {@linkplain
      *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
@@ -253,7 +230,6 @@ public final class Idempotence implements AutoCloseable {
      * @param maxWait how long to wait while another attempt runs; zero does not wait
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
-     * @param <T> the result
      * @return the work's result, from this run or another one; null if that was the result
      * @throws ExecutionRefusedException if the work did not run and has no stored result: also if the other attempt still runs after
      *     {@code maxWait}, or was released, or if this thread was interrupted while it waited. See {@link #execute(IdempotentCall,
@@ -279,7 +255,6 @@ public final class Idempotence implements AutoCloseable {
      * @param work runs on this thread, if at all. Its future's result is stored by the thread that completes the future, and before the
      *     caller gets it unless {@link IdempotencePolicy#completion()} says otherwise. Other threads are not part of the
      *     execution: see {@link IdempotentExecution#current()}
-     * @param <T> the result
      * @return the work's result, from this run or another one. It fails with what the work throws or its future fails with, or with an
      *     {@link ExecutionRefusedException}. Cancelling it does not end the work
      */
@@ -309,24 +284,19 @@ public final class Idempotence implements AutoCloseable {
         parts.close();
     }
 
-    /**
-     * Work that gets its execution.
-     *
-     * @param <T> the result
-     */
+    /** Work that gets its execution. */
     @FunctionalInterface
     public interface Work<T> {
         /**
          * Does the work.
          *
          * @param execution its ID and fence; decides about the ID if called
-         * @return the result
          * @throws Exception if it fails
          */
         T run(IdempotentExecution execution) throws Exception;
     }
 
-    /** A builder of an {@link Idempotence}. Not thread-safe. */
+    /** A builder of an {@link Idempotence}. Its setters return it. Not thread-safe. */
     public static final class Builder {
         private final IdempotenceStorage storage;
         private String namespace = "default";
@@ -343,7 +313,6 @@ public final class Idempotence implements AutoCloseable {
          * without a warning: a request of one may be refused as a duplicate of another's, or get its response.
          *
          * @param namespace 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen; default {@code default}
-         * @return this
          * @throws IllegalArgumentException if it is not of that form
          */
         public Builder namespace(String namespace) {
@@ -355,7 +324,6 @@ public final class Idempotence implements AutoCloseable {
          * Sets the policy.
          *
          * @param policy the policy of calls that do not have their own
-         * @return this
          */
         public Builder policy(IdempotencePolicy policy) {
             this.policy = Objects.requireNonNull(policy, "policy");
@@ -366,7 +334,6 @@ public final class Idempotence implements AutoCloseable {
          * Sets the listener.
          *
          * @param listener gets every event
-         * @return this
          */
         public Builder listener(IdempotenceListener listener) {
             this.listener = Objects.requireNonNull(listener, "listener");
@@ -377,7 +344,6 @@ public final class Idempotence implements AutoCloseable {
          * Sets how many duplicates may wait at once for a first attempt to end. One more is refused at once.
          *
          * @param requests 0 to 1,000,000; default 10,000
-         * @return this
          * @throws IllegalArgumentException if out of range
          */
         public Builder maxWaiting(int requests) {

@@ -53,7 +53,6 @@ public final class IdempotenceAdmin {
      *
      * @param storage where the records are; never closed here
      * @param namespace the service's namespace, as in {@link Idempotence.Builder#namespace}; {@code default} unless set there
-     * @return a new instance
      * @throws IllegalArgumentException if {@code namespace} is not a valid one
      */
     public static IdempotenceAdmin of(IdempotenceStorage storage, String namespace) {
@@ -63,11 +62,7 @@ public final class IdempotenceAdmin {
                 IdempotencePolicy.defaults().retention());
     }
 
-    /**
-     * The service's namespace.
-     *
-     * @return the namespace
-     */
+    /** The service's namespace. */
     public String namespace() {
         return namespace;
     }
@@ -76,7 +71,6 @@ public final class IdempotenceAdmin {
      * The same view with another retention for records that it resolves. It should be that of the operation's policy.
      *
      * @param retention how long a record is kept at least after it is resolved; at least 1 ms
-     * @return a new instance
      * @throws IllegalArgumentException if {@code retention} is under 1 ms
      */
     public IdempotenceAdmin withRetention(Duration retention) {
@@ -89,21 +83,14 @@ public final class IdempotenceAdmin {
     /**
      * The key of a request's record.
      *
-     * @param id the ID
      * @param scope what the filter's {@code RequestScope} returns for the request. By default that is {@code principal:} and the
      *     principal's name, or the empty string for requests without a principal
-     * @return the key
      */
     public StorageKey requestKey(IdempotenceId id, String scope) {
         return RecordKind.REQUEST.key(namespace, IdempotentCall.of(id).withScope(scope));
     }
 
-    /**
-     * The key of the record of an {@link Idempotence#execute}.
-     *
-     * @param id the ID
-     * @return the key
-     */
+    /** The key of the record of an {@link Idempotence#execute}. */
     public StorageKey executeKey(IdempotenceId id) {
         return executeKey(IdempotentCall.of(id));
     }
@@ -112,18 +99,12 @@ public final class IdempotenceAdmin {
      * The key of the record of an {@link Idempotence#execute} with an operation.
      *
      * @param call the call's ID, operation and scope; the fingerprint is ignored
-     * @return the key
      */
     public StorageKey executeKey(IdempotentCall call) {
         return RecordKind.EXECUTE.key(namespace, call);
     }
 
-    /**
-     * The key of the record of an {@link Idempotence#saveIfAbsent}. Its state is in progress until it is deleted or its retention ends.
-     *
-     * @param id the ID
-     * @return the key
-     */
+    /** The key of the record of an {@link Idempotence#saveIfAbsent}. Its state is in progress until it is deleted or its retention ends. */
     public StorageKey savedKey(IdempotenceId id) {
         return RecordKind.SAVE.key(namespace, IdempotentCall.of(id));
     }
@@ -131,7 +112,6 @@ public final class IdempotenceAdmin {
     /**
      * Reads one record.
      *
-     * @param key the record's key
      * @return the record, or empty if there is none
      * @throws CorruptRecordException if it cannot be read
      */
@@ -195,7 +175,6 @@ public final class IdempotenceAdmin {
     /**
      * Resolves an uncertain record in its current state, by compare-and-set (T17).
      *
-     * @param key the record's key
      * @param resolution what the business data shows
      * @return whether the record was resolved, or why not
      * @throws CorruptRecordException if it cannot be read
@@ -235,7 +214,6 @@ public final class IdempotenceAdmin {
      * Forgets an ID, whatever its state, even if its record is corrupt. The next attempt runs as if it were the first. To end an
      * uncertainty, call {@link #resolve} instead.
      *
-     * @param key the record's key
      * @return whether there was a record
      */
     public boolean delete(StorageKey key) {
@@ -280,11 +258,7 @@ public final class IdempotenceAdmin {
         /** The record has changed otherwise since it was read, or is gone. Nothing was done. Read it again. */
         CHANGED;
 
-        /**
-         * Whether the record is resolved now.
-         *
-         * @return true for {@link #DONE} and {@link #ALREADY}
-         */
+        /** {@return whether the record is resolved now: true for {@link #DONE} and {@link #ALREADY}} */
         public boolean isDone() {
             return this == DONE || this == ALREADY;
         }

@@ -14,7 +14,6 @@ public interface IdempotenceListener {
     /**
      * Called for each event.
      *
-     * @param event the event
      * @param id the ID it is about; do not use it as a metric's label
      */
     void onEvent(IdempotenceEvent event, IdempotenceId id);
@@ -27,11 +26,7 @@ public interface IdempotenceListener {
         UNAVAILABLE
     }
 
-    /**
-     * Called when the circuit breaker in front of the storage opens, and when a probe succeeds again. Does nothing unless overridden.
-     *
-     * @param state the new state
-     */
+    /** Called when the circuit breaker in front of the storage opens, and when a probe succeeds again. Does nothing unless overridden. */
     default void onStorage(StorageState state) {}
 
     /**
@@ -125,9 +120,8 @@ public interface IdempotenceListener {
         }
 
         /**
-         * A short form for logs and metrics, without the ID.
-         *
-         * @return {@code handler}, {@code overtaken}, {@code transport}, the status, or the exception's simple name
+         * {@return a short form for logs and metrics, without the ID: {@code handler}, {@code overtaken}, {@code transport}, the status, or
+         * the exception's simple name}
          */
         @Override
         public String toString() {

@@ -90,20 +90,12 @@ public final class IdempotencePolicy {
         AFTER_RESPONSE
     }
 
-    /**
-     * The policy with every default of this class.
-     *
-     * @return the policy
-     */
+    /** The policy with every default of this class. */
     public static IdempotencePolicy defaults() {
         return DEFAULTS;
     }
 
-    /**
-     * A builder with every default.
-     *
-     * @return a new builder
-     */
+    /** A builder with every default. */
     public static Builder builder() {
         return new Builder();
     }
@@ -127,20 +119,12 @@ public final class IdempotencePolicy {
         return retention;
     }
 
-    /**
-     * Which failures keep the ID.
-     *
-     * @return {@link FailureRule#RELEASE_ON_SYSTEM_FAILURE} by default
-     */
+    /** {@return which failures keep the ID; by default {@link FailureRule#RELEASE_ON_SYSTEM_FAILURE}} */
     public FailureRule failureRule() {
         return failureRule;
     }
 
-    /**
-     * The treatment of an abandoned execution.
-     *
-     * @return {@link OnAbandoned#REFUSE} by default
-     */
+    /** {@return the treatment of an abandoned execution; by default {@link OnAbandoned#REFUSE}} */
     public OnAbandoned onAbandoned() {
         return onAbandoned;
     }
@@ -204,11 +188,7 @@ public final class IdempotencePolicy {
         return recovery;
     }
 
-    /**
-     * A builder with the rules of this policy, for one that differs in a few of them.
-     *
-     * @return a new builder
-     */
+    /** A builder with the rules of this policy, for one that differs in a few of them. */
     public Builder toBuilder() {
         Builder builder = builder();
         builder.lease = lease;
@@ -222,7 +202,7 @@ public final class IdempotencePolicy {
         return builder;
     }
 
-    /** A builder of an {@link IdempotencePolicy}. Not thread-safe. */
+    /** A builder of an {@link IdempotencePolicy}. Its setters return it. Not thread-safe. */
     public static final class Builder {
         private Duration lease = Duration.ofSeconds(30);
         private Duration retention = Duration.ofHours(24);
@@ -239,7 +219,6 @@ public final class IdempotencePolicy {
          * Sets the lease.
          *
          * @param lease 10 ms to 1 day; default 30 seconds
-         * @return this
          * @throws IllegalArgumentException if out of range
          */
         public Builder lease(Duration lease) {
@@ -251,7 +230,6 @@ public final class IdempotencePolicy {
          * Sets the retention.
          *
          * @param retention 10 ms to 400 days, not shorter than the lease; default 24 hours
-         * @return this
          * @throws IllegalArgumentException if out of range
          */
         public Builder retention(Duration retention) {
@@ -259,12 +237,7 @@ public final class IdempotencePolicy {
             return this;
         }
 
-        /**
-         * Sets which failures keep the ID.
-         *
-         * @param rule the rule
-         * @return this
-         */
+        /** Sets which failures keep the ID. */
         public Builder failureRule(FailureRule rule) {
             this.failureRule = Objects.requireNonNull(rule, "rule");
             return this;
@@ -274,7 +247,6 @@ public final class IdempotencePolicy {
          * Sets the treatment of an abandoned execution.
          *
          * @param onAbandoned {@code REFUSE} or {@code RE_EXECUTE}; for {@code RECOVER} call {@link #recover}
-         * @return this
          * @throws IllegalArgumentException if it is {@code RECOVER}, which needs a rule
          */
         public Builder onAbandoned(OnAbandoned onAbandoned) {
@@ -289,7 +261,6 @@ public final class IdempotencePolicy {
          * Sets {@link OnAbandoned#RECOVER} with the rule to use.
          *
          * @param recovery finds out whether an abandoned execution took effect
-         * @return this
          */
         public Builder recover(Recovery recovery) {
             this.recovery = Objects.requireNonNull(recovery, "recovery");
@@ -301,7 +272,6 @@ public final class IdempotencePolicy {
          * Sets when the result is recorded.
          *
          * @param completion default {@link Completion#BEFORE_RESPONSE}
-         * @return this
          */
         public Builder completion(Completion completion) {
             this.completion = Objects.requireNonNull(completion, "completion");
@@ -314,7 +284,6 @@ public final class IdempotencePolicy {
          *
          * @param type the class; of several, the nearest superclass counts
          * @param verdict the decision about the ID
-         * @return this
          */
         public Builder exception(Class<? extends Throwable> type, Verdict verdict) {
             exceptions.put(Objects.requireNonNull(type, "type"), Objects.requireNonNull(verdict, "verdict"));
@@ -326,7 +295,6 @@ public final class IdempotencePolicy {
          *
          * @param status 200 to 599
          * @param verdict the decision about the ID
-         * @return this
          * @throws IllegalArgumentException if {@code status} is out of range
          */
         public Builder status(int status, Verdict verdict) {

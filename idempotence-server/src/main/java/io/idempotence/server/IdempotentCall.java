@@ -13,7 +13,6 @@ import java.util.Objects;
  *         .withFingerprint(Fingerprint.ofContent(message.body()));
  * }</pre>
  *
- * @param id the ID of the logical call
  * @param operation the operation; equal IDs of different operations are different IDs. Empty if the ID identifies the operation
  * @param scope the owner of the ID, for example the principal or tenant; equal IDs in different scopes are different IDs (promise P5).
  *     Empty if there is only one
@@ -50,7 +49,6 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      * A call of an operation.
      *
      * @param operation the operation's name, the same in every release
-     * @param id the ID of the logical call
      * @return the call, with no scope and {@link Fingerprint#NONE}, as a first attempt
      */
     public static IdempotentCall of(String operation, IdempotenceId id) {
@@ -61,7 +59,6 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      * This call in a scope.
      *
      * @param scope the owner of the ID
-     * @return a new call
      */
     public IdempotentCall withScope(String scope) {
         return new IdempotentCall(id, operation, scope, fingerprint, attempt);
@@ -71,7 +68,6 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      * This call with a fingerprint.
      *
      * @param fingerprint the content of the request
-     * @return a new call
      */
     public IdempotentCall withFingerprint(Fingerprint fingerprint) {
         return new IdempotentCall(id, operation, scope, fingerprint, attempt);
@@ -81,7 +77,6 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
      * This call as a later attempt, for example the second delivery of a message.
      *
      * @param attempt its number, from 1
-     * @return a new call
      * @throws IllegalArgumentException if {@code attempt} is under 1
      */
     public IdempotentCall withAttempt(int attempt) {

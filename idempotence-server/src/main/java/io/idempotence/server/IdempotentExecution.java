@@ -32,18 +32,10 @@ public interface IdempotentExecution {
         return ClaimedExecution.carried(task);
     }
 
-    /**
-     * The ID of the logical call.
-     *
-     * @return the ID
-     */
+    /** The ID of the logical call. */
     IdempotenceId id();
 
-    /**
-     * The key of this ID's record in the storage.
-     *
-     * @return the key
-     */
+    /** The key of this ID's record in the storage. */
     StorageKey key();
 
     /**

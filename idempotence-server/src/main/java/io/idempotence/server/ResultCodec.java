@@ -4,11 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 import java.util.function.Function;
 
-/**
- * A codec that turns the result of business code into bytes and back, so that later calls get it. Thread-safe.
- *
- * @param <T> the result
- */
+/** A codec that turns the result of business code into bytes and back, so that later calls get it. Thread-safe. */
 public interface ResultCodec<T> {
     /**
      * Encodes a result.
@@ -22,15 +18,10 @@ public interface ResultCodec<T> {
      * Decodes a result.
      *
      * @param bytes what {@link #encode} returned, perhaps in an older version of the program
-     * @return the result
      */
     T decode(byte[] bytes);
 
-    /**
-     * The codec of text, as UTF-8.
-     *
-     * @return the codec
-     */
+    /** The codec of text, as UTF-8. */
     static ResultCodec<String> text() {
         return of(text -> text.getBytes(StandardCharsets.UTF_8), bytes -> new String(bytes, StandardCharsets.UTF_8));
     }
@@ -40,8 +31,6 @@ public interface ResultCodec<T> {
      *
      * @param encode result to bytes
      * @param decode bytes to result
-     * @param <T> the result
-     * @return the codec
      */
     static <T> ResultCodec<T> of(Function<T, byte[]> encode, Function<byte[], T> decode) {
         Objects.requireNonNull(encode, "encode");

@@ -74,7 +74,6 @@ public final class IdempotenceMetrics implements IdempotenceListener {
      * A listener that counts and times.
      *
      * @param registry gets the counters, timers and the gauge at once
-     * @return the listener
      */
     public static IdempotenceMetrics of(MeterRegistry registry) {
         return new IdempotenceMetrics(registry);

@@ -115,7 +115,6 @@ public final class IdempotenceFilter implements Filter {
      * Returns a builder with every default.
      *
      * @param idempotence decides about each request; not closed by the filter
-     * @return a new builder
      */
     public static IdempotenceFilterBuilder builder(Idempotence idempotence) {
         return new IdempotenceFilterBuilder(idempotence);

@@ -16,7 +16,7 @@ import java.util.TreeSet;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
-/** The builder of an {@link IdempotenceFilter}. Not thread-safe. */
+/** The builder of an {@link IdempotenceFilter}. Its setters return it. Not thread-safe. */
 public final class IdempotenceFilterBuilder {
     private final Idempotence idempotence;
     private IdempotencePolicy policy;
@@ -45,7 +45,6 @@ public final class IdempotenceFilterBuilder {
      * Sets the policy of all operations behind this filter that have none of their own.
      *
      * @param policy default: that of the {@link Idempotence}
-     * @return this
      */
     public IdempotenceFilterBuilder policy(IdempotencePolicy policy) {
         this.policy = Objects.requireNonNull(policy, "policy");
@@ -60,7 +59,6 @@ public final class IdempotenceFilterBuilder {
      * @param requests a URL pattern relative to the context, or a method, a space and a URL pattern: {@code /points/*},
      *     {@code POST /accounts/{id}/charges}, where a name in braces matches one segment
      * @param policy the policy of these requests
-     * @return this
      * @throws IllegalArgumentException if {@code requests} is not of this form
      */
     public IdempotenceFilterBuilder operation(String requests, IdempotencePolicy policy) {
@@ -75,7 +73,6 @@ public final class IdempotenceFilterBuilder {
      * Sets the methods that must carry an ID. Another unsafe method, such as PUT, is protected if it carries one.
      *
      * @param methods default: POST and PATCH
-     * @return this
      * @throws IllegalArgumentException if there is none, or if one is GET, HEAD, OPTIONS or TRACE
      */
     public IdempotenceFilterBuilder methods(String... methods) {
@@ -99,11 +96,7 @@ public final class IdempotenceFilterBuilder {
         return upper;
     }
 
-    /**
-     * Lets requests without an ID through, unprotected. By default they are refused as key-missing.
-     *
-     * @return this
-     */
+    /** Lets requests without an ID through, unprotected. By default they are refused as key-missing. */
     public IdempotenceFilterBuilder keyOptional() {
         this.keyRequired = false;
         return this;
@@ -113,7 +106,6 @@ public final class IdempotenceFilterBuilder {
      * Sets the allowed form of the ID.
      *
      * @param header default: {@link IdempotencyKeyHeader#standard()}
-     * @return this
      */
     public IdempotenceFilterBuilder header(IdempotencyKeyHeader header) {
         this.header = Objects.requireNonNull(header, "header");
@@ -125,7 +117,6 @@ public final class IdempotenceFilterBuilder {
      *
      * @param scope default: {@link RequestScope#principal()}; with tenants
      *     {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}
-     * @return this
      */
     public IdempotenceFilterBuilder scope(RequestScope scope) {
         this.scope = Objects.requireNonNull(scope, "scope");
@@ -136,7 +127,6 @@ public final class IdempotenceFilterBuilder {
      * Sets how the bodies of two requests under one ID are compared.
      *
      * @param form default: {@link BodyForm#bytes()}. After a change, retries of requests from before it are refused as key-reused (422)
-     * @return this
      */
     public IdempotenceFilterBuilder bodyForm(BodyForm form) {
         this.bodyForm = Objects.requireNonNull(form, "form");
@@ -147,7 +137,6 @@ public final class IdempotenceFilterBuilder {
      * Sets the largest request body. A larger request gets 413 and does not run.
      *
      * @param bytes 0 to 1 GiB; default 10 MiB
-     * @return this
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxRequestBody(int bytes) {
@@ -159,7 +148,6 @@ public final class IdempotenceFilterBuilder {
      * Sets the largest response body that is stored. A larger one is sent but not stored.
      *
      * @param bytes 0 to 1 GiB; default 1 MiB
-     * @return this
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxResponseBody(int bytes) {
@@ -172,7 +160,6 @@ public final class IdempotenceFilterBuilder {
      * both to the same value. A handler that asks for a parameter of a larger form ends with a 400, in Undertow with a 500.
      *
      * @param parameters 1 to 1,000,000; default: the container's, 1,000, in Tomcat 10.1 10,000. In Jetty, names are counted
-     * @return this
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxFormParameters(int parameters) {
@@ -189,7 +176,6 @@ public final class IdempotenceFilterBuilder {
      * a 400.
      *
      * @param bytes 0 to 1 GiB; default: the container's, 2 MiB in Tomcat, 200,000 bytes in Jetty, none in Undertow
-     * @return this
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxFormSize(int bytes) {
@@ -205,7 +191,6 @@ public final class IdempotenceFilterBuilder {
      * held, and duplicates of its request are refused as {@link Refusal#RESULT_UNAVAILABLE}.
      *
      * @param bytes at least 1 MiB; default: a quarter of the maximum heap
-     * @return this
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxMemory(long bytes) {
@@ -220,7 +205,6 @@ public final class IdempotenceFilterBuilder {
      * Sets how long a duplicate may wait for a running request, even if its {@code Prefer: wait} asks for more.
      *
      * @param longest 0, which never waits, to 10 minutes; default 10 seconds
-     * @return this
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxWait(Duration longest) {
@@ -235,7 +219,6 @@ public final class IdempotenceFilterBuilder {
      *
      * @param choice gets the request and the settings that this filter has for it, and returns the same settings or others. For a PUT or
      *     DELETE without an ID it gets unprotected ones
-     * @return this
      */
     public IdempotenceFilterBuilder settings(
             BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice) {
@@ -254,7 +237,6 @@ public final class IdempotenceFilterBuilder {
      * Stores and replays more response headers.
      *
      * @param names header names; never {@code Set-Cookie}, {@code Date}, or one that belongs to a connection or to one caller
-     * @return this
      * @throws IllegalArgumentException if a name is not a header name, or if the header must not be replayed
      */
     public IdempotenceFilterBuilder keepHeaders(String... names) {
@@ -271,7 +253,6 @@ public final class IdempotenceFilterBuilder {
      * Sets the prefix of a problem's {@code type}; the refusal's code follows it.
      *
      * @param base an absolute URI; default {@code urn:idempotence:problem:}
-     * @return this
      * @throws IllegalArgumentException if it is not absolute
      */
     public IdempotenceFilterBuilder problemBase(URI base) {
@@ -283,11 +264,7 @@ public final class IdempotenceFilterBuilder {
         return this;
     }
 
-    /**
-     * Builds the filter.
-     *
-     * @return a new filter
-     */
+    /** Builds the filter. */
     public IdempotenceFilter build() {
         return new IdempotenceFilter(idempotence.engine(), configuration());
     }

@@ -10,7 +10,6 @@ public interface RefusalWriter {
     /**
      * Writes the response. Its {@code Idempotency-Refusal} and {@code Retry-After} headers are set already.
      *
-     * @param status the status of the refusal
      * @param code the refusal's code, as in {@link io.idempotence.http.Refusal#code()}, or {@code request-too-large}
      * @throws IOException if the response cannot be written
      */

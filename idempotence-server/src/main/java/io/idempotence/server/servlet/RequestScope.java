@@ -11,11 +11,7 @@ import java.util.function.Function;
  */
 @FunctionalInterface
 public interface RequestScope extends Function<HttpServletRequest, String> {
-    /**
-     * A scope for each authenticated principal, by name. A request without one has the empty scope.
-     *
-     * @return the default
-     */
+    /** A scope for each authenticated principal, by name. A request without one has the empty scope. */
     static RequestScope principal() {
         return request -> {
             Principal principal = request.getUserPrincipal();
@@ -28,7 +24,6 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
      * can choose it can choose whose IDs it gets.
      *
      * @param name the header; a request without it has the empty scope
-     * @return the scope
      */
     static RequestScope header(String name) {
         Objects.requireNonNull(name, "name");
