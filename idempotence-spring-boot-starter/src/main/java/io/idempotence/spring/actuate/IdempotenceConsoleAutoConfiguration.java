@@ -3,6 +3,7 @@ package io.idempotence.spring.actuate;
 import io.idempotence.server.Idempotence;
 import io.idempotence.spring.form.FormTokens;
 import io.idempotence.spring.form.IdempotenceFormAutoConfiguration;
+import io.idempotence.spring.internal.ConditionalOnSwitch;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.time.Clock;
 import java.util.Map;
@@ -12,7 +13,6 @@ import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
@@ -34,7 +34,7 @@ import org.springframework.web.util.UrlPathHelper;
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass(HandlerMapping.class)
 @ConditionalOnBean(Idempotence.class)
-@ConditionalOnProperty(prefix = "idempotence.console", name = "enabled", havingValue = "true")
+@ConditionalOnSwitch(value = "idempotence.console.enabled", byDefault = false)
 @EnableConfigurationProperties(ConsoleProperties.class)
 public class IdempotenceConsoleAutoConfiguration {
     private static final String SECURITY = "springSecurityFilterChain";

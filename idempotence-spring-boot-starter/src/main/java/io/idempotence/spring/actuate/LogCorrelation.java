@@ -1,5 +1,7 @@
 package io.idempotence.spring.actuate;
 
+import io.idempotence.spring.internal.SetUpException;
+import io.idempotence.spring.internal.Switches;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.event.ApplicationEnvironmentPreparedEvent;
@@ -36,8 +38,17 @@ final class LogCorrelation implements ApplicationListener<ApplicationEnvironment
         String id = ID.get(LoggingSystem.get(event.getSpringApplication().getClassLoader())
                 .getClass()
                 .getSimpleName());
-        if (id != null && environment.getProperty("idempotence.log-correlation", Boolean.class, true)) {
+        if (id != null && isOn(environment)) {
             event.getEnvironment().getPropertySources().addLast(new Default(environment, id));
+        }
+    }
+
+    private static boolean isOn(Environment environment) {
+        try {
+            return Switches.isOn(environment, "idempotence.log-correlation", true);
+        } catch (SetUpException e) {
+            // Before there is a log, nobody would see it. The check of all properties fails the start.
+            return true;
         }
     }
 

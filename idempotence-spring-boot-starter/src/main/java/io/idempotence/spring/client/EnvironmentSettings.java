@@ -1,6 +1,9 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.IdempotenceClientConfigBuilder;
+import io.idempotence.internal.Spelling;
+import io.idempotence.spring.internal.SetUpException;
+import io.idempotence.spring.internal.Switches;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -8,6 +11,7 @@ import java.util.Locale;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.springframework.boot.origin.Origin;
@@ -34,6 +38,16 @@ final class EnvironmentSettings {
 
     /** @throws io.idempotence.client.IdempotenceConfigException if a setting is unknown or malformed */
     static void copy(ConfigurableEnvironment environment, IdempotenceClientConfigBuilder config) {
+        copy(environment, config, environment::resolveRequiredPlaceholders);
+    }
+
+    /** Checks like {@link #copy}. A placeholder need not have a value, because nothing may read it. */
+    static void check(ConfigurableEnvironment environment, IdempotenceClientConfigBuilder unused) {
+        copy(environment, unused, environment::resolvePlaceholders);
+    }
+
+    private static void copy(
+            ConfigurableEnvironment environment, IdempotenceClientConfigBuilder config, UnaryOperator<String> resolve) {
         List<EnumerablePropertySource<?>> sources = new ArrayList<>();
         for (PropertySource<?> source : environment.getPropertySources()) {
             if (source instanceof EnumerablePropertySource<?> enumerable) {
@@ -46,7 +60,7 @@ final class EnvironmentSettings {
             copy(
                     sources.get(i),
                     name -> above.stream().noneMatch(source -> source.containsProperty(name)),
-                    environment,
+                    resolve,
                     config);
         }
     }
@@ -58,21 +72,27 @@ final class EnvironmentSettings {
                 .flatMap(source -> Arrays.stream(((EnumerablePropertySource<?>) source).getPropertyNames()))
                 .filter(EnvironmentSettings::isOurs)
                 .filter(name -> name.substring(PREFIX.length()).startsWith("clients") && name.endsWith(".enabled"))
-                .anyMatch(name -> "true".equalsIgnoreCase(environment.getProperty(name)));
+                .anyMatch(name ->
+                        Switches.value(environment.getProperty(name, "")).orElse(false));
     }
 
     private static void copy(
             EnumerablePropertySource<?> source,
             Predicate<String> isInEffect,
-            ConfigurableEnvironment environment,
+            UnaryOperator<String> resolve,
             IdempotenceClientConfigBuilder config) {
         SortedMap<String, SortedMap<Integer, String>> lists = new TreeMap<>();
         for (String name : Arrays.stream(source.getPropertyNames())
                 .filter(name -> isOurs(name) && !isRestClients(name) && isInEffect.test(name))
                 .sorted()
                 .toList()) {
-            String value = environment.resolveRequiredPlaceholders(String.valueOf(source.getProperty(name)));
+            refuseLikeRestClients(name, source);
+            String value = inOurForm(name, resolve.apply(String.valueOf(source.getProperty(name))));
             Matcher item = ITEM.matcher(name);
+            if (value.contains("${")) {
+                // Only a check leaves a placeholder.
+                continue;
+            }
             if (item.matches()) {
                 lists.computeIfAbsent(item.group(1), list -> new TreeMap<>())
                         .put(Integer.valueOf(item.group(2)), value);
@@ -89,7 +109,28 @@ final class EnvironmentSettings {
     }
 
     private static boolean isRestClients(String name) {
-        return name.substring(PREFIX.length()).replaceAll("[-_]", "").equalsIgnoreCase("restclients");
+        return inLetters(name).equals("restclients");
+    }
+
+    /** The settings of the client half do not have this name, so none of them would be proposed that is like it. */
+    private static void refuseLikeRestClients(String name, EnumerablePropertySource<?> source) {
+        if (Spelling.distance(inLetters(name), "restclients") <= 2) {
+            throw SetUpException.of(
+                    "There is no such property: " + name + " = '" + source.getProperty(name) + "' ("
+                            + origin(source, name) + ").",
+                    "Remove it, or correct its name. Nearest: " + REST_CLIENTS + ".");
+        }
+    }
+
+    private static String inLetters(String name) {
+        return name.substring(PREFIX.length()).replaceAll("[-_]", "").toLowerCase(Locale.ROOT);
+    }
+
+    /** Spring has more words for true and false than the client half. */
+    private static String inOurForm(String name, String value) {
+        return name.toLowerCase(Locale.ROOT).endsWith("enabled")
+                ? Switches.value(value).map(String::valueOf).orElse(value)
+                : value;
     }
 
     private static String origin(EnumerablePropertySource<?> source, String name) {

@@ -6,6 +6,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
+import io.idempotence.spring.internal.Switches;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.util.Arrays;
 import java.util.List;
@@ -168,7 +169,9 @@ public class IdempotenceClientAutoConfiguration {
         @Override
         public ConditionOutcome getMatchOutcome(ConditionContext context, AnnotatedTypeMetadata metadata) {
             ConditionMessage.Builder message = ConditionMessage.forCondition("idempotence.client.enabled");
-            boolean all = !"false".equalsIgnoreCase(context.getEnvironment().getProperty("idempotence.client.enabled"));
+            String enabled = context.getEnvironment().getProperty("idempotence.client.enabled", "");
+            // A value that cannot be read is reported with the other settings.
+            boolean all = Switches.value(enabled).orElse(true);
             if (all) {
                 return ConditionOutcome.match(message.because("clients are enabled"));
             }

@@ -1,6 +1,8 @@
 package io.idempotence.spring.form;
 
 import io.idempotence.server.Idempotence;
+import io.idempotence.spring.internal.ConditionalOnSwitch;
+import io.idempotence.spring.internal.Switches;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
@@ -13,7 +15,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionOutcome;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
@@ -45,7 +46,7 @@ import org.thymeleaf.dialect.IDialect;
 @ConditionalOnWebApplication(type = ConditionalOnWebApplication.Type.SERVLET)
 @ConditionalOnClass({Filter.class, LocaleResolver.class})
 @ConditionalOnBean(Idempotence.class)
-@ConditionalOnProperty(prefix = "idempotence.form", name = "enabled", matchIfMissing = true)
+@ConditionalOnSwitch("idempotence.form.enabled")
 @Conditional(IdempotenceFormAutoConfiguration.HasForms.class)
 @EnableConfigurationProperties(FormProperties.class)
 public class IdempotenceFormAutoConfiguration {
@@ -108,7 +109,7 @@ public class IdempotenceFormAutoConfiguration {
         }
 
         private static boolean isTrue(Environment environment, String property) {
-            return environment.getProperty(property, Boolean.class, false);
+            return Switches.isOn(environment, property, false);
         }
     }
 

@@ -1,6 +1,7 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.internal.ConditionalOnSwitch;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.util.Arrays;
 import org.springframework.aop.config.AopConfigUtils;
@@ -16,7 +17,6 @@ import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.context.ApplicationContext;
@@ -47,7 +47,7 @@ import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMappi
  */
 @AutoConfiguration(after = IdempotenceServerAutoConfiguration.class)
 @AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
-@ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", matchIfMissing = true)
+@ConditionalOnSwitch("idempotence.server.enabled")
 @Import(IdempotenceMethodAutoConfiguration.ProxyCreator.class)
 public class IdempotenceMethodAutoConfiguration {
     @Bean

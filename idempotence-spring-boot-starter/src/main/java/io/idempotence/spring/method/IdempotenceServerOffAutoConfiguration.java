@@ -1,9 +1,9 @@
 package io.idempotence.spring.method;
 
+import io.idempotence.spring.internal.ConditionalOnSwitch;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigureOrder;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
@@ -14,7 +14,7 @@ import org.springframework.core.Ordered;
  */
 @AutoConfiguration
 @AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
-@ConditionalOnProperty(prefix = "idempotence.server", name = "enabled", havingValue = "false")
+@ConditionalOnSwitch(value = "idempotence.server.enabled", on = false)
 public class IdempotenceServerOffAutoConfiguration {
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)

@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.internal.SetUpException;
 import java.util.Map;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -38,7 +39,7 @@ final class FilterOrderCheck implements SmartInitializingSingleton {
             String bean, FilterRegistrationBean<?> ours, AbstractFilterRegistrationBean<?> security) {
         String setting =
                 bean.equals(AUTO_CONFIGURED) ? "idempotence.server.filter-order" : "the order of '" + bean + "'";
-        throw ServerSetUpException.of(
+        throw SetUpException.of(
                 "The idempotence filter has the order " + ours.getOrder() + ", and Spring Security's filter has "
                         + security.getOrder()
                         + ": requests would be claimed and responses replayed before the caller is"

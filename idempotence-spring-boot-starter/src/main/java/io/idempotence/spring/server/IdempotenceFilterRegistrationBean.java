@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.internal.SetUpException;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
@@ -51,7 +52,7 @@ public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<Id
     @Override
     protected FilterRegistration.Dynamic addRegistration(String description, ServletContext context) {
         if (!getServletNames().isEmpty() || !getServletRegistrationBeans().isEmpty()) {
-            throw ServerSetUpException.of(
+            throw SetUpException.of(
                     "An IdempotenceFilterRegistrationBean names servlets, but its filter is mapped to URL patterns only: requests of"
                             + " these servlets would run unprotected.",
                     "Pass the URL patterns of the servlets instead, as in new IdempotenceFilterRegistrationBean(filter, \"/api/*\").");

@@ -7,6 +7,8 @@ import io.idempotence.server.metrics.IdempotenceMetrics;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.internal.ConditionalOnSwitch;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import io.micrometer.core.instrument.MeterRegistry;
 import jakarta.servlet.FilterRegistration;
@@ -25,7 +27,6 @@ import org.springframework.boot.autoconfigure.AutoConfigureOrder;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
@@ -63,7 +64,7 @@ import org.springframework.core.env.Environment;
             "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration"
         })
 @AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
-@ConditionalOnProperty(prefix = IdempotenceServerProperties.PREFIX, name = "enabled", matchIfMissing = true)
+@ConditionalOnSwitch("idempotence.server.enabled")
 @EnableConfigurationProperties(IdempotenceServerProperties.class)
 public class IdempotenceServerAutoConfiguration {
     @Bean
@@ -167,7 +168,7 @@ public class IdempotenceServerAutoConfiguration {
             try {
                 return beans.getObject();
             } catch (NoUniqueBeanDefinitionException e) {
-                throw ServerSetUpException.of(
+                throw SetUpException.of(
                         "The application declares several beans of " + type.getSimpleName() + ": "
                                 + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
                         "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
@@ -177,7 +178,7 @@ public class IdempotenceServerAutoConfiguration {
 
         private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
             if (properties.storage() != Storage.AUTO || properties.storageBean() != null) {
-                throw ServerSetUpException.of(
+                throw SetUpException.of(
                         "The application declares its own bean of IdempotenceStorage, and idempotence.server.storage"
                                 + (properties.storageBean() == null ? "" : "-bean") + " chooses another storage.",
                         "Remove the bean, or remove the property.");

@@ -5,6 +5,7 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties.Jdbc;
 import io.idempotence.spring.server.IdempotenceServerProperties.Policy;
 import java.time.Duration;
@@ -94,7 +95,7 @@ final class ServerBuilder {
      * Passes a value on, unless it is null.
      *
      * @param name the property below {@code idempotence.server}
-     * @throws ServerSetUpException if the value is not allowed
+     * @throws SetUpException if the value is not allowed
      */
     static <T> void set(String name, @Nullable T value, Consumer<T> setter) {
         if (value != null) {
@@ -109,13 +110,15 @@ final class ServerBuilder {
      * Builds something from a value.
      *
      * @param name the property below {@code idempotence.server}
-     * @throws ServerSetUpException if the value is not allowed
+     * @throws SetUpException if the value is not allowed
      */
     static <T> T checked(String name, Object value, Supplier<T> build) {
         try {
             return build.get();
         } catch (IllegalArgumentException e) {
-            throw ServerSetUpException.ofProperty(name, value, String.valueOf(e.getMessage()), e);
+            String property = IdempotenceServerProperties.PREFIX + "." + name;
+            throw SetUpException.ofProperty(
+                    property, value, String.valueOf(e.getMessage()), "Change the value of " + property + ".", e);
         }
     }
 }

@@ -9,6 +9,7 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -135,27 +136,27 @@ final class ServerStart implements SmartLifecycle {
         }
     }
 
-    /** @throws ServerSetUpException if only an operator can repair this */
+    /** @throws SetUpException if only an operator can repair this */
     private static void refuse(ServerParts parts, Throwable fault) {
         boolean isDatabase = parts.storage().kind().equals(IdempotenceServerProperties.text(Storage.JDBC));
         for (Throwable cause : Causes.of(fault).toList()) {
             String message = String.valueOf(cause.getMessage());
             if (isDatabase && (cause instanceof IllegalStateException || cause instanceof IllegalArgumentException)) {
-                throw ServerSetUpException.of(
+                throw SetUpException.of(
                         "The database cannot keep the records of the idempotence framework: " + message + ".",
                         "Create the tables with the schema file of your database (io/idempotence/server/jdbc/ in"
                                 + " idempotence-server), or set idempotence.server.jdbc.create-if-missing to true.",
                         fault);
             }
             if (isDatabase && DENIED_BY_DATABASE.matcher(message).find()) {
-                throw ServerSetUpException.of(
+                throw SetUpException.of(
                         "The database user may not keep the records of the idempotence framework: " + message + ".",
                         "Check the user and password of the DataSource, and grant the user SELECT, INSERT, UPDATE and DELETE on"
                                 + " the tables, and CREATE if idempotence.server.jdbc.create-if-missing is true.",
                         fault);
             }
             if (!isDatabase && DENIED.matcher(message).find()) {
-                throw ServerSetUpException.of(
+                throw SetUpException.of(
                         "The Redis user may not keep the records of the idempotence framework: " + fault.getMessage()
                                 + ".",
                         "Check user and password (spring.data.redis.username, spring.data.redis.password), and grant"

@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.util.List;
 import java.util.Objects;
@@ -23,7 +24,7 @@ final class StorageChoice {
         this.environment = environment;
     }
 
-    /** @throws ServerSetUpException if the storage cannot be chosen */
+    /** @throws SetUpException if the storage cannot be chosen */
     ChosenStorage choose() {
         String name = properties.storageBean();
         if (name != null) {
@@ -71,7 +72,7 @@ final class StorageChoice {
                 }
             }
         }
-        throw ServerSetUpException.of(
+        throw SetUpException.of(
                 "The property idempotence.server.storage has the value '" + IdempotenceServerProperties.text(kind)
                         + "', but the application has no bean of a " + what + ".",
                 action);
@@ -89,7 +90,7 @@ final class StorageChoice {
         }
         List<String> names =
                 possible.stream().flatMap(source -> source.names().stream()).toList();
-        throw ServerSetUpException.of(
+        throw SetUpException.of(
                 "The property idempotence.server.storage-bean has the value '" + name + "', but "
                         + (names.isEmpty()
                                 ? "the application has no bean that fits idempotence.server.storage."
@@ -106,7 +107,7 @@ final class StorageChoice {
                 .filter(profile -> environment.acceptsProfiles(Profiles.of(profile)))
                 .toList();
         if (!active.isEmpty()) {
-            throw ServerSetUpException.of(
+            throw SetUpException.of(
                     "The idempotence framework would keep its records in memory, " + why + ". The profile '"
                             + active.get(0) + "' is active, in which that is forbidden: after a restart, or in another"
                             + " instance, a retry would run again.",

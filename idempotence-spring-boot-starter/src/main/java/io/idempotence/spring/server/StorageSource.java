@@ -2,6 +2,7 @@ package io.idempotence.spring.server;
 
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.util.ArrayList;
 import java.util.List;
@@ -56,7 +57,7 @@ record StorageSource<T>(Storage kind, Class<T> type, ListableBeanFactory beans, 
         try {
             bean = beans.getBeanProvider(type).getIfAvailable();
         } catch (NoUniqueBeanDefinitionException e) {
-            throw ServerSetUpException.of(
+            throw SetUpException.of(
                     "The records of the idempotence framework need one " + type.getSimpleName()
                             + ", and the application has several: " + String.join(", ", names()) + ".",
                     "Set idempotence.server.storage-bean to the name of one of them, or mark one as @Primary.",

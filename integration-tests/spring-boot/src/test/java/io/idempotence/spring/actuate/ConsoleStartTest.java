@@ -91,7 +91,7 @@ class ConsoleStartTest {
     @Test
     void anUnknownPropertyFailsTheStart(CapturedOutput output) {
         assertThat(reportOf(output, "idempotence.console.write=true"))
-                .contains("idempotence.console.write", "were left unbound")
-                .contains("Update your application's configuration");
+                .contains("There is no such property: idempotence.console.write = 'true' (")
+                .containsSubsequence("Action:", "Nearest: idempotence.console.writes.");
     }
 }

@@ -116,8 +116,8 @@ class FormStartTest {
     @Test
     void anUnknownPropertyFailsTheStart(CapturedOutput output) {
         assertThat(reportOf(output, Application.class, "idempotence.form.max-waits=1s"))
-                .contains("idempotence.form.max-waits", "were left unbound")
-                .contains("Update your application's configuration");
+                .contains("There is no such property: idempotence.form.max-waits = '1s' (")
+                .containsSubsequence("Action:", "Nearest: idempotence.form.max-wait.");
     }
 
     private static String reportOf(CapturedOutput output, Class<?> application, String... properties) {

@@ -1,4 +1,4 @@
-package io.idempotence.spring.server;
+package io.idempotence.spring.internal;
 
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -9,16 +9,16 @@ import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.core.env.Environment;
 
-/** The analyzer that explains a {@link ServerSetUpException}. */
-final class ServerSetUpFailureAnalyzer extends AbstractFailureAnalyzer<ServerSetUpException> {
+/** The analyzer that explains a {@link SetUpException}. */
+final class SetUpFailureAnalyzer extends AbstractFailureAnalyzer<SetUpException> {
     private final Environment environment;
 
-    ServerSetUpFailureAnalyzer(Environment environment) {
+    SetUpFailureAnalyzer(Environment environment) {
         this.environment = environment;
     }
 
     @Override
-    protected FailureAnalysis analyze(Throwable rootFailure, ServerSetUpException fault) {
+    protected FailureAnalysis analyze(Throwable rootFailure, SetUpException fault) {
         String description = Objects.requireNonNull(fault.getMessage());
         String property = fault.property();
         if (property != null) {
