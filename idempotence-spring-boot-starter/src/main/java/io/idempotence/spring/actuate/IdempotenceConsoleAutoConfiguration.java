@@ -4,6 +4,7 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.spring.form.FormTokens;
 import io.idempotence.spring.form.IdempotenceFormAutoConfiguration;
 import io.idempotence.spring.internal.ConditionalOnSwitch;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.time.Clock;
 import java.util.Map;
@@ -15,7 +16,6 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnWebApplication;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.context.annotation.Bean;
 import org.springframework.core.Ordered;
 import org.springframework.web.servlet.HandlerMapping;
@@ -58,26 +58,30 @@ public class IdempotenceConsoleAutoConfiguration {
             ObjectProvider<FormTokens> tokens,
             ListableBeanFactory beans) {
         if (!properties.path().matches("(/[A-Za-z0-9._~-]+)+")) {
-            throw new InvalidConfigurationPropertyValueException(
+            throw SetUpException.ofProperty(
                     "idempotence.console.path",
                     properties.path(),
-                    "It must be a path such as /idempotence or /admin/idempotence, without a slash at its end.");
+                    "it must be a path such as /idempotence or /admin/idempotence, without a slash at its end",
+                    "Change the value of idempotence.console.path.",
+                    null);
         }
         if (!properties.withoutSecurity() && !beans.containsBean(SECURITY)) {
-            throw new InvalidConfigurationPropertyValueException(
+            throw SetUpException.ofProperty(
                     "idempotence.console.enabled",
                     true,
-                    "The console shows and resolves records, and this application has no Spring Security that protects it. Add"
-                            + " spring-boot-starter-security and give operators the role '" + properties.role()
+                    "the console shows and resolves records, and this application has no Spring Security that protects it",
+                    "Add spring-boot-starter-security and give operators the role '" + properties.role()
                             + "', or set idempotence.console.without-security=true if something in front of the application"
-                            + " lets only operators in.");
+                            + " lets only operators in.",
+                    null);
         }
         if (properties.writes() && beans.getBeanNamesForType(FormTokens.class).length == 0) {
-            throw new InvalidConfigurationPropertyValueException(
+            throw SetUpException.ofProperty(
                     "idempotence.console.writes",
                     true,
-                    "The form that resolves a record is protected by a form token, and these are switched off. Remove"
-                            + " idempotence.form.enabled=false.");
+                    "the form that resolves a record is protected by a form token, and these are switched off",
+                    "Remove idempotence.form.enabled=false, or idempotence.console.writes.",
+                    null);
         }
         // A record is resolved once, with or without an idempotence filter in front.
         tokens.ifAvailable(some -> some.leaveToHandler(request ->

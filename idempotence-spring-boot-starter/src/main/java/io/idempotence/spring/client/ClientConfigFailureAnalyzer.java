@@ -1,6 +1,7 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.IdempotenceConfigException;
+import io.idempotence.spring.internal.SpringDurations;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
@@ -9,7 +10,8 @@ final class ClientConfigFailureAnalyzer extends AbstractFailureAnalyzer<Idempote
     @Override
     protected FailureAnalysis analyze(Throwable rootFailure, IdempotenceConfigException cause) {
         return new FailureAnalysis(
-                "A setting of the idempotence client is wrong.\n\n    " + cause.getMessage(),
+                "A setting of the idempotence client is wrong.\n\n    "
+                        + SpringDurations.within(String.valueOf(cause.getMessage())),
                 "Correct or remove " + cause.key() + " in " + cause.source()
                         + ". Settings of one client are written idempotence.client.clients.<name>.<key>, where the name is that of"
                         + " @FeignClient, the HTTP service group, or the host.",

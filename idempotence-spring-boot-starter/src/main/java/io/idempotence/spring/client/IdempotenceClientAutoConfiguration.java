@@ -6,6 +6,7 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.metrics.IdempotenceClientMetrics;
+import io.idempotence.spring.internal.SpringDurations;
 import io.idempotence.spring.internal.Switches;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.util.Arrays;
@@ -83,7 +84,7 @@ public class IdempotenceClientAutoConfiguration {
                         + " ignore the Idempotency-Key: idempotence.client.clients.<name>.enabled=false",
                 config.enabled() ? "Feign clients and HTTP service clients" : "HTTP clients that are enabled by name",
                 new TreeSet<>(config.methods()),
-                config.deadline(),
+                SpringDurations.text(config.deadline()),
                 config.maxAttempts());
         return config;
     }

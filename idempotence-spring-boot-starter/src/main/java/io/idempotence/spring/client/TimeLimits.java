@@ -3,6 +3,7 @@ package io.idempotence.spring.client;
 import feign.Target;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.feign.IdempotentFeign;
+import io.idempotence.spring.internal.SpringDurations;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.List;
@@ -59,8 +60,8 @@ final class TimeLimits {
                             + " spring.cloud.circuitbreaker.resilience4j.disable-time-limiter=true",
                     id,
                     target.name(),
-                    limit,
-                    own.deadline(),
+                    SpringDurations.text(limit),
+                    SpringDurations.text(own.deadline()),
                     id,
                     target.name());
         }

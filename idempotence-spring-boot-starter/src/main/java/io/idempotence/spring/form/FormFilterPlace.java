@@ -1,10 +1,10 @@
 package io.idempotence.spring.form;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.internal.SetUpException;
 import java.util.Collection;
 import java.util.Comparator;
 import org.springframework.beans.factory.ListableBeanFactory;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.web.servlet.AbstractFilterRegistrationBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 import org.springframework.core.Ordered;
@@ -39,12 +39,14 @@ record FormFilterPlace(ListableBeanFactory beans) {
     private static void checkBehind(
             AbstractFilterRegistrationBean<?> security, AbstractFilterRegistrationBean<?> first) {
         if (!first.isMatchAfter() && first.getOrder() == security.getOrder() + 1) {
-            throw new InvalidConfigurationPropertyValueException(
+            throw SetUpException.ofProperty(
                     "idempotence.server.filter-order",
                     first.getOrder(),
-                    "The filter for form tokens is directly in front of the idempotence filter, and would have the order of"
-                            + " Spring Security's: tokens could be made and checked without a user. Set it to at least "
-                            + (security.getOrder() + 2) + ", or set idempotence.form.enabled=false.");
+                    "the filter for form tokens is directly in front of the idempotence filter, and would have the order of"
+                            + " Spring Security's: tokens could be made and checked without a user",
+                    "Set idempotence.server.filter-order to at least " + (security.getOrder() + 2)
+                            + ", or set idempotence.form.enabled=false.",
+                    null);
         }
     }
 

@@ -1,10 +1,11 @@
 package io.idempotence.spring.form;
 
+import io.idempotence.spring.internal.SetUpException;
+import io.idempotence.spring.internal.SpringDurations;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 
 /**
  * The properties {@code idempotence.form.*}. An unknown one fails the start.
@@ -27,8 +28,12 @@ record FormProperties(
     Duration checkedMaxWait() {
         boolean isInSeconds = maxWait.getNano() == 0;
         if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0 || !isInSeconds) {
-            throw new InvalidConfigurationPropertyValueException(
-                    "idempotence.form.max-wait", inUnits(maxWait), "It must be 0s to 10m, in whole seconds.");
+            throw SetUpException.ofProperty(
+                    "idempotence.form.max-wait",
+                    SpringDurations.text(maxWait),
+                    "it must be 0s to 10m, in whole seconds",
+                    "Set idempotence.form.max-wait to a value such as 10s, or remove it.",
+                    null);
         }
         return maxWait;
     }
@@ -39,26 +44,14 @@ record FormProperties(
             return retention.compareTo(HALF_A_DAY) < 0 ? retention : HALF_A_DAY;
         }
         if (expiresAfter.compareTo(Duration.ofMinutes(1)) < 0 || expiresAfter.compareTo(retention) > 0) {
-            throw new InvalidConfigurationPropertyValueException(
+            throw SetUpException.ofProperty(
                     "idempotence.form.expires-after",
-                    inUnits(expiresAfter),
-                    "It must be at least 1m, and at most the retention, which is "
-                            + inUnits(retention)
-                            + ". A form that can be submitted after its ID is forgotten could run twice.");
+                    SpringDurations.text(expiresAfter),
+                    "it must be at least 1m, and at most the retention, which is " + SpringDurations.text(retention)
+                            + "; a form that can be submitted after its ID is forgotten could run twice",
+                    "Lower idempotence.form.expires-after, or raise idempotence.server.policy.retention.",
+                    null);
         }
         return expiresAfter;
-    }
-
-    /** A duration as it is written in a file of properties. */
-    private static String inUnits(Duration duration) {
-        long millis = duration.toMillis();
-        if (millis % 1_000 != 0 || millis == 0) {
-            return millis + "ms";
-        }
-        long seconds = millis / 1_000;
-        if (seconds % 60 != 0) {
-            return seconds + "s";
-        }
-        return seconds % 3_600 == 0 ? seconds / 3_600 + "h" : seconds / 60 + "m";
     }
 }

@@ -46,10 +46,13 @@ record BeanOperation(
         IdExpression id = IdExpression.of(annotation.id(), method, sources.beans(), faults);
         MethodResult result = MethodResult.of(method, type, json::get, faults);
         IdempotencePolicy policy = null;
-        try {
-            policy = settings.policy(sources.policy(), sources.recovery());
-        } catch (IllegalArgumentException e) {
-            faults.add(String.valueOf(e.getMessage()), "Change the attributes of @Idempotent.");
+        if (!settings.lacksRecovery(sources.recovery(), faults)) {
+            try {
+                policy = settings.policy(sources.policy(), sources.recovery());
+            } catch (IllegalArgumentException e) {
+                String fault = String.valueOf(e.getMessage());
+                faults.add(fault, settings.fix(fault) + ".");
+            }
         }
         if (all.size() > before) {
             return null;

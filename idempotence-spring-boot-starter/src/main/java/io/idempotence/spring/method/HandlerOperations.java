@@ -147,7 +147,7 @@ final class HandlerOperations {
             configured = coverage.check(HandlerOperation.name(handler), mapping, here);
         }
         HandlerOperation operation = new HandlerOperation(mapping, handler, settings, sources.recovery(), configured);
-        if (settings.isIdempotent()) {
+        if (settings.isIdempotent() && !settings.lacksRecovery(sources.recovery(), here)) {
             checkSettings(operation, configured, here);
         }
         return faults.size() == before ? operation : null;
@@ -184,20 +184,20 @@ final class HandlerOperations {
         String usual = fault(operation, new RequestSettings(true, true, sources.policy(), Duration.ZERO));
         boolean isAnyKnown = configured.stream().anyMatch(one -> one.settings().isPresent());
         if (usual != null && !isAnyKnown) {
-            faults.add(usual, "Change the attributes of @Idempotent.");
+            faults.add(usual, operation.declared().fix(usual) + ".");
             return;
         }
         for (FilterCoverage.Configured one : configured) {
             String fault = one.settings().map(known -> fault(operation, known)).orElse(null);
             if (fault != null && fault.equals(usual)) {
-                faults.add(fault, "Change the attributes of @Idempotent.");
+                faults.add(fault, operation.declared().fix(fault) + ".");
                 return;
             }
             if (fault != null) {
                 faults.add(
                         "it does not fit the policy that the filter of '" + one.registration() + "' has for "
                                 + one.requests() + ": " + fault,
-                        "Change the attributes of @Idempotent, or that policy.");
+                        operation.declared().fix(fault) + ", or that policy.");
                 return;
             }
         }

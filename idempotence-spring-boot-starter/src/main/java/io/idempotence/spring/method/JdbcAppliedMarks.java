@@ -3,6 +3,7 @@ package io.idempotence.spring.method;
 import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.sql.Connection;
@@ -15,7 +16,6 @@ import java.util.function.Supplier;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
-import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.jdbc.datasource.JdbcTransactionObjectSupport;
 import org.springframework.transaction.TransactionExecution;
@@ -80,12 +80,13 @@ final class JdbcAppliedMarks implements AppliedMarks {
         Object storage = unwrapped();
         // Without a single storage, something else fails the start, or the application does without it.
         if (storage != null && !(storage instanceof JdbcIdempotenceStorage)) {
-            throw new InvalidConfigurationPropertyValueException(
+            throw SetUpException.ofProperty(
                     "idempotence.server.jdbc.in-transaction",
                     true,
-                    "The storage is wrapped in a " + storage.getClass().getName()
-                            + ", so its marks cannot be set, and an operation could run twice. Wrap it in a proxy of Spring AOP,"
-                            + " or wrap the DataSource instead.");
+                    "the storage is wrapped in a " + storage.getClass().getName()
+                            + ", so its marks cannot be set, and an operation could run twice",
+                    "Wrap the storage in a proxy of Spring AOP, or wrap the DataSource instead.",
+                    null);
         }
     }
 

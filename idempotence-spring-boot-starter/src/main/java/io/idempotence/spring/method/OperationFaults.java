@@ -1,5 +1,6 @@
 package io.idempotence.spring.method;
 
+import io.idempotence.spring.internal.SpringDurations;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +20,7 @@ final class OperationFaults {
     }
 
     void add(String what, String action) {
-        all.add(new OperationFault(where, what, action));
+        all.add(new OperationFault(where, SpringDurations.within(what), action));
     }
 
     String where() {

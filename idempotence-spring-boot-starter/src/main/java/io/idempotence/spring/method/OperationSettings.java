@@ -8,6 +8,8 @@ import io.idempotence.server.IdempotencePolicy.Verdict;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -69,11 +71,37 @@ record OperationSettings(
         return verdicts;
     }
 
+    /** Returns whether the operation needs a recovery rule and the application has none, which is a fault. */
+    boolean lacksRecovery(IdempotencePolicy.@Nullable Recovery recovery, OperationFaults faults) {
+        boolean lacks = onAbandoned == OnAbandoned.RECOVER && recovery == null;
+        if (lacks) {
+            faults.add(
+                    "onAbandoned = RECOVER needs one bean of type IdempotencePolicy.Recovery, which finds out whether an"
+                            + " abandoned execution took effect",
+                    "Declare one bean of IdempotencePolicy.Recovery, mark one as @Primary, or choose another onAbandoned.");
+        }
+        return lacks;
+    }
+
+    /** How to fix a fault of {@link #policy}, without a full stop: the attributes that the annotation sets and the fault names. */
+    String fix(String fault) {
+        Map<String, @Nullable Object> attributes = new LinkedHashMap<>();
+        attributes.put("retention", retention);
+        attributes.put("lease", lease);
+        attributes.put("maxWait", maxWait);
+        attributes.put("onAbandoned", onAbandoned);
+        String named = attributes.entrySet().stream()
+                .filter(each -> each.getValue() != null && fault.contains(each.getKey()))
+                .map(Map.Entry::getKey)
+                .collect(Collectors.joining(" or "));
+        return "Change " + (named.isEmpty() ? "the attributes" : named) + " of @Idempotent";
+    }
+
     /**
      * The policy of the operation.
      *
      * @param configured the policy of operations that set nothing
-     * @param recovery the application's recovery rule, if it has one
+     * @param recovery the application's recovery rule; not null if the operation {@linkplain #lacksRecovery needs it}
      * @throws IllegalArgumentException if a value is out of range, or if they do not fit together
      */
     IdempotencePolicy policy(IdempotencePolicy configured, IdempotencePolicy.@Nullable Recovery recovery) {
@@ -89,12 +117,7 @@ record OperationSettings(
         }
         verdicts.forEach(policy::exception);
         if (onAbandoned == OnAbandoned.RECOVER) {
-            if (recovery == null) {
-                throw new IllegalArgumentException(
-                        "onAbandoned = RECOVER needs one bean of type IdempotencePolicy.Recovery, which finds out whether an"
-                                + " abandoned execution took effect");
-            }
-            policy.recover(recovery);
+            policy.recover(Objects.requireNonNull(recovery, "recovery"));
         } else if (onAbandoned != null) {
             policy.onAbandoned(onAbandoned);
             if (onAbandoned == OnAbandoned.RE_EXECUTE) {

@@ -53,11 +53,12 @@ class ConsoleStartTest {
     @Test
     void itIsRefusedWithoutSpringSecurity(CapturedOutput output) {
         assertThat(reportOf(output))
-                .contains("Invalid value 'true' for configuration property 'idempotence.console.enabled'")
-                .contains(
-                        "has no Spring Security that protects it. Add spring-boot-starter-security and give operators the role"
-                                + " 'IDEMPOTENCE_OPERATOR', or set idempotence.console.without-security=true")
-                .contains("Review the value of the property");
+                .contains("The property idempotence.console.enabled has the value 'true' (")
+                .contains("has no Spring Security that protects it.")
+                .containsSubsequence(
+                        "Action:",
+                        "Add spring-boot-starter-security and give operators the role 'IDEMPOTENCE_OPERATOR', or set"
+                                + " idempotence.console.without-security=true");
     }
 
     @Test
@@ -74,18 +75,19 @@ class ConsoleStartTest {
                         "idempotence.console.without-security=true",
                         "idempotence.console.writes=true",
                         "idempotence.form.enabled=false"))
-                .contains("Invalid value 'true' for configuration property 'idempotence.console.writes'")
-                .contains("these are switched off. Remove idempotence.form.enabled=false.")
-                .contains("Review the value of the property");
+                .contains("The property idempotence.console.writes has the value 'true' (")
+                .contains("protected by a form token, and these are switched off.")
+                .containsSubsequence(
+                        "Action:", "Remove idempotence.form.enabled=false, or idempotence.console.writes.");
     }
 
     @Test
     void itsPathIsOneOfTheApplication(CapturedOutput output) {
         assertThat(reportOf(
                         output, "idempotence.console.without-security=true", "idempotence.console.path=idempotence/"))
-                .contains("Invalid value 'idempotence/' for configuration property 'idempotence.console.path'")
-                .contains("It must be a path such as /idempotence or /admin/idempotence, without a slash at its end.")
-                .contains("Review the value of the property");
+                .contains("The property idempotence.console.path has the value 'idempotence/' (")
+                .contains("it must be a path such as /idempotence or /admin/idempotence, without a slash at its end.")
+                .containsSubsequence("Action:", "Change the value of idempotence.console.path.");
     }
 
     @Test

@@ -102,11 +102,11 @@ class CircuitBreakersTest extends OrdersConsumer {
         application.getBean(NoFallback.class);
         assertThat(output)
                 .contains(
-                        "circuit breaker HastycreateString gives up calls of Feign client hasty after PT1S, but they may"
-                                + " take PT10S (idempotence.client.deadline)")
+                        "circuit breaker HastycreateString gives up calls of Feign client hasty after 1s, but they may"
+                                + " take 10s (idempotence.client.deadline)")
                 .contains("resilience4j.timelimiter.instances.HastycreateString.timeout-duration")
                 // one of its default methods
-                .contains("gives up calls of Feign client no-fallback after PT1S")
+                .contains("gives up calls of Feign client no-fallback after 1s")
                 .doesNotContain("Feign client patient");
         // The first call loads classes. On a busy machine that takes longer than the limit of the others.
         application.getBean(Patient.class).create("tea");

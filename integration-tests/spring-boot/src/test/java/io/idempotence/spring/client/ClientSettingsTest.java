@@ -127,7 +127,7 @@ class ClientSettingsTest {
                 "idempotence.client.enabled=maybe | 'maybe' cannot be read; allowed: true or false",
                 "idempotence.client.clients.orders.retries=3 | <key> is one of [enabled,",
                 "idempotence.client.clients.orders#create.budget.cost=3 | a budget belongs to a client",
-                "idempotence.client.retry.wait=3s | is longer than retry.max-wait PT2S"
+                "idempotence.client.retry.wait=3s | is longer than retry.max-wait 2s"
             })
     void wrongSettingFailsTheStartWithItsAnalysis(String property, String problem) {
         runner.withPropertyValues(property).run(context -> {

@@ -78,9 +78,9 @@ class FormStartTest {
     @Test
     void theFilterIsBehindSpringSecurity(CapturedOutput output) {
         assertThat(reportOf(output, Secured.class, "idempotence.server.filter-order=-99"))
-                .contains("Invalid value '-99' for configuration property 'idempotence.server.filter-order'")
-                .contains("tokens could be made and checked without a user. Set it to at least -98")
-                .contains("Review the value of the property");
+                .contains("The property idempotence.server.filter-order has the value '-99' (")
+                .contains("tokens could be made and checked without a user.")
+                .containsSubsequence("Action:", "Set idempotence.server.filter-order to at least -98, or set");
         WebApplicationContextRunner secured =
                 application.withBean(DelegatingFilterProxyRegistrationBean.class, FormStartTest::security);
         secured.withPropertyValues("idempotence.server.filter-order=-98")
@@ -93,24 +93,25 @@ class FormStartTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "expires-after | 90m | It must be at least 1m, and at most the retention, which is 1h.",
-                "expires-after | 90m | A form that can be submitted after its ID is forgotten could run twice.",
-                "expires-after | 30s | It must be at least 1m",
-                "max-wait      | -1s | It must be 0s to 10m, in whole seconds.",
-                "max-wait      | 11m | It must be 0s to 10m, in whole seconds.",
-                "max-wait      | 500ms | It must be 0s to 10m, in whole seconds."
+                "expires-after | 90m | it must be at least 1m, and at most the retention, which is 1h; | Lower idempotence.form.",
+                "expires-after | 90m | a form that can be submitted after its ID is forgotten could run twice. | Lower idempotence",
+                "expires-after | 30s | it must be at least 1m | Lower idempotence.form.expires-after, or raise idempotence.server",
+                "max-wait      | -1s | it must be 0s to 10m, in whole seconds. | Set idempotence.form.max-wait to a value such as 10s",
+                "max-wait      | 11m | it must be 0s to 10m, in whole seconds. | Set idempotence.form.max-wait to a value such as 10s",
+                "max-wait      | 500ms | it must be 0s to 10m, in whole seconds. | Set idempotence.form.max-wait to a value such as",
+                "max-wait      | soon | cannot be read. | Allowed: a duration, such as 500ms, 10s, 5m or 24h."
             })
     void aDurationThatIsNotAllowedIsReportedAsItIsWritten(
-            String property, String value, String reason, CapturedOutput output) {
+            String property, String value, String reason, String action, CapturedOutput output) {
         assertThat(reportOf(
                         output,
                         Application.class,
                         "idempotence.server.policy.retention=1h",
                         "idempotence.form." + property + "=" + value))
-                .contains(
-                        "Invalid value '" + value + "' for configuration property 'idempotence.form." + property + "'")
+                .contains("idempotence.form." + property)
+                .contains("'" + value + "' (")
                 .contains(reason)
-                .contains("Review the value of the property");
+                .containsSubsequence("Action:", action);
     }
 
     @Test

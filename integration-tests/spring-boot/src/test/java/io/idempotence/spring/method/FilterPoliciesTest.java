@@ -160,8 +160,8 @@ class FilterPoliciesTest {
         Class<?> type = Class.forName(FilterPoliciesTest.class.getName() + "$" + application);
         assertThat(FailingStart.report(output, new Class<?>[] {type, MisusedAnnotationsTest.Application.class}))
                 .contains("Refunds.refund: it does not fit the policy that the filter of '" + registration
-                        + "' has for POST /refunds/{number}: retention (PT1H) must not be shorter than lease (PT2H)")
-                .contains("Change the attributes of @Idempotent, or that policy.");
+                        + "' has for POST /refunds/{number}: retention (1h) must not be shorter than lease (2h)")
+                .contains("Change retention of @Idempotent, or that policy.");
     }
 
     @Import(Refunds.class)

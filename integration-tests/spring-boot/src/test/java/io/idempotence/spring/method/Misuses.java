@@ -305,16 +305,18 @@ final class Misuses {
                         "Write lease with a unit"),
                 Arguments.of(
                         LongLease.class,
-                        "LongLease.create: retention (PT1H) must not be shorter than lease (PT2H)",
-                        "Change the attributes of @Idempotent."),
+                        "LongLease.create: retention (1h) must not be shorter than lease (2h)",
+                        "Change retention or lease of @Idempotent."),
                 Arguments.of(
-                        LongWait.class, "LongWait.create: maxWait must be 0 to 10 minutes", "Change the attributes"),
+                        LongWait.class,
+                        "LongWait.create: maxWait must be 0 to 10 minutes, got 1h.",
+                        "Change maxWait of @Idempotent."),
                 Arguments.of(
                         TwoRules.class, "TwoRules.create: failureRule has 2 values.", "Set one value for failureRule."),
                 Arguments.of(
                         NoRecovery.class,
                         "NoRecovery.create: onAbandoned = RECOVER needs one bean of type IdempotencePolicy.Recovery",
-                        "Change the attributes"),
+                        "Declare one bean of IdempotencePolicy.Recovery, mark one as @Primary, or choose another onAbandoned."),
                 Arguments.of(
                         NotCovered.class,
                         "NotCovered.create: idempotence.server.paths does not cover /orders/{id}.",

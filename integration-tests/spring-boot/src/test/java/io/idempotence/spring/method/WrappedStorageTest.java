@@ -103,8 +103,8 @@ class WrappedStorageTest {
 
         assertThat(output)
                 .contains("APPLICATION FAILED TO START")
-                .contains("Invalid value 'true' for configuration property 'idempotence.server.jdbc.in-transaction'")
-                .contains("The storage is wrapped in a jdk.proxy", "so its marks cannot be set")
-                .contains("Wrap it in a proxy of Spring AOP, or wrap the DataSource instead.");
+                .contains("The property idempotence.server.jdbc.in-transaction has the value 'true' (")
+                .contains("the storage is wrapped in a jdk.proxy", "so its marks cannot be set")
+                .contains("Wrap the storage in a proxy of Spring AOP, or wrap the DataSource instead.");
     }
 }
