@@ -1,15 +1,11 @@
 package io.idempotence.spring.server;
 
-import io.idempotence.IdempotenceId;
-import io.idempotence.server.storage.StorageKey;
-import java.security.SecureRandom;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The health of the storage. A check deletes a record that does not exist: that is a write, which a read-only replica refuses. */
+/** The health of the storage. A check {@linkplain StorageProbe probes} it: a read-only replica and a user without the rights are down. */
 final class StorageHealth {
-    private final SecureRandom random = new SecureRandom();
     private final ServerStart start;
 
     StorageHealth(ServerStart start) {
@@ -31,9 +27,8 @@ final class StorageHealth {
         }
         Map<String, Object> details = new LinkedHashMap<>();
         details.put("storage", parts.storage().kind());
-        IdempotenceId id = IdempotenceId.of(Long.toHexString(random.nextLong()));
         try {
-            parts.storage().storage().delete(StorageKey.of(parts.namespace().name(), "", "probe", id));
+            new StorageProbe(parts).run();
             return new HealthResult(true, details);
         } catch (RuntimeException e) {
             details.put("reason", String.valueOf(e.getMessage()));

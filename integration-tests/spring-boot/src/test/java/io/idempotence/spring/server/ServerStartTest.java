@@ -2,6 +2,7 @@ package io.idempotence.spring.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
@@ -137,6 +138,51 @@ class ServerStartTest {
                     .contains("lacks the right +eval; grant it with ACL SETUSER <user> +eval")
                     .contains(
                             "ACL SETUSER <user> ~idem:* +evalsha +eval +get +getrange +exists +set +pexpire +pttl +del");
+        }
+    }
+
+    @Test
+    void aRefusalThatComesAfterTheStartIsLoggedOnceWithItsFix(CapturedOutput output) {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "on", ">pass", "~idem:*", "+@all", "-eval");
+            redis.pause();
+            try (ConfigurableApplicationContext application = Till.start(
+                    OnRedis.class, "--redis.port=" + redis.port(), "--redis.user=clerk", "--redis.password=pass")) {
+                assertThat(output).contains("The storage does not respond yet").doesNotContain("grant the user");
+
+                redis.resume();
+
+                assertNoCheckRuns();
+                assertThat(output.getOut().lines().filter(line -> line.contains("ERROR")))
+                        .filteredOn(line -> line.contains("The Redis user may not keep the records"))
+                        .singleElement(STRING)
+                        .contains("lacks the right +eval")
+                        .contains("grant the user: ACL SETUSER <user> ~idem:* +evalsha +eval");
+                assertThat(application.getBean(StorageHealth.class).check().isUp())
+                        .isFalse();
+            }
+        }
+    }
+
+    @Test
+    void healthIsDownWhileTheRedisUserLacksARight() {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "on", ">pass", "~idem:*", "+@all");
+            try (ConfigurableApplicationContext application = Till.start(
+                    OnRedis.class, "--redis.port=" + redis.port(), "--redis.user=clerk", "--redis.password=pass")) {
+                StorageHealth health = application.getBean(StorageHealth.class);
+                await().atMost(Duration.ofSeconds(30))
+                        .until(() -> Boolean.TRUE.equals(health.check().isUp()));
+
+                jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "-evalsha", "-eval");
+                assertThat(health.check().isUp()).isFalse();
+                assertThat(health.check().details().get("reason")).asString().contains("lacks the right +eval");
+
+                jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "+evalsha", "+eval");
+                assertThat(health.check().isUp()).isTrue();
+            }
         }
     }
 
