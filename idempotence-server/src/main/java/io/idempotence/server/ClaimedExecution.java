@@ -195,6 +195,16 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
+     * Tells the listener that this thread is about to run the handler ({@link IdempotenceListener.AttemptEnd#enter}), unless the attempt
+     * has ended. Unlike {@link #enter}, it must not be around {@link #finish}.
+     *
+     * @return tells the listener that the handler has returned; run it on the same thread
+     */
+    public Runnable enterAttempt() {
+        return finished.get() ? () -> {} : events.entered(attemptEnd);
+    }
+
+    /**
      * Takes this execution, which has ended, off this thread: {@link IdempotentExecution#current()} no longer returns it. So what the
      * transport runs next, such as the delivery of the response, is not part of it.
      *

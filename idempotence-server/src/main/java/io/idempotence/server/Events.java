@@ -33,6 +33,17 @@ final class Events {
         }
     }
 
+    /** Returns what leaves the attempt on the same thread. */
+    Runnable entered(IdempotenceListener.AttemptEnd attempt) {
+        try {
+            Runnable leave = attempt.enter();
+            return () -> callListener("the return of a handler", leave);
+        } catch (Throwable e) {
+            LOG.warn("the idempotence listener failed on the run of a handler", e);
+            return () -> {};
+        }
+    }
+
     void ended(IdempotenceListener.AttemptEnd attempt, IdempotenceListener.Outcome outcome, String detail) {
         callListener("the end of an attempt", () -> attempt.ended(outcome, detail));
     }

@@ -76,6 +76,16 @@ public interface IdempotenceListener {
         AttemptEnd IGNORED = (outcome, detail) -> {};
 
         /**
+         * Called on each thread that is about to run the handler of an attempt, or the work of an {@code execute}: for a request once in
+         * each of its dispatches. Does nothing unless overridden.
+         *
+         * @return called on the same thread when that has returned, before the end is recorded there
+         */
+        default Runnable enter() {
+            return () -> {};
+        }
+
+        /**
          * Called when the attempt has ended. An attempt that runs ends when its completion is recorded, or waits to be recorded.
          *
          * @param outcome how it ended

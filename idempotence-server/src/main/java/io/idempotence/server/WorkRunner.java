@@ -64,11 +64,20 @@ final class WorkRunner {
             ClaimedExecution execution, Idempotence.Work<? extends CompletionStage<T>> work) {
         Runnable leave = execution.enter();
         try {
-            return Objects.requireNonNull(work.run(execution), "the work returned null instead of a future");
+            return Objects.requireNonNull(work(execution, work), "the work returned null instead of a future");
         } catch (Throwable e) {
             return CompletableFuture.failedFuture(e);
         } finally {
             leave.run();
+        }
+    }
+
+    private static <T> T work(ClaimedExecution execution, Idempotence.Work<T> work) throws Exception {
+        Runnable leaveAttempt = execution.enterAttempt();
+        try {
+            return work.run(execution);
+        } finally {
+            leaveAttempt.run();
         }
     }
 
@@ -107,7 +116,7 @@ final class WorkRunner {
     private <T> T run(ClaimedExecution execution, ResultCodec<T> codec, Idempotence.Work<T> work) throws Exception {
         T result;
         try {
-            result = work.run(execution);
+            result = work(execution, work);
         } catch (Throwable e) {
             Decision.Replay instead = failed(execution, e);
             if (instead == null) {

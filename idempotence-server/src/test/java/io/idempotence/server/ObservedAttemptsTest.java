@@ -7,8 +7,10 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
@@ -71,6 +73,82 @@ class ObservedAttemptsTest {
             ((Decision.Run) decision).execution().finishWithoutResult(Verdict.KEEP);
 
             assertThat(ends).containsExactly("RUN kept");
+        }
+    }
+
+    private String work() {
+        ends.add("work");
+        return "done";
+    }
+
+    /** Notes when it is entered and left. */
+    private final class Entered implements IdempotenceListener.AttemptEnd {
+        @Override
+        public Runnable enter() {
+            ends.add("enter");
+            return () -> ends.add("leave");
+        }
+
+        @Override
+        public void ended(IdempotenceListener.Outcome outcome, String detail) {
+            ends.add(outcome + " " + detail);
+        }
+    }
+
+    @Test
+    @DisplayName("work runs between enter and leave, before the end of its attempt")
+    void workRunsWithinItsAttempt() throws Exception {
+        try (Idempotence idempotence = observed(new Entered())) {
+            idempotence.execute(ID, this::work);
+            idempotence.execute(ID, this::work);
+            assertThatThrownBy(() -> idempotence.execute(IdempotenceId.of("order-2"), () -> {
+                throw new IllegalStateException("no connection");
+            }));
+            assertThat(ends)
+                    .containsExactly("enter", "work", "leave", "RUN kept", "REPLAY ", "enter", "leave", "RUN released");
+        }
+    }
+
+    @Test
+    @DisplayName("work with a future runs between enter and leave, also if its future ends later")
+    void asynchronousWorkBeginsWithinItsAttempt() {
+        try (Idempotence idempotence = observed(new Entered())) {
+            CompletableFuture<String> work = new CompletableFuture<>();
+            idempotence.executeAsync(
+                    IdempotentCall.of(ID),
+                    IdempotencePolicy.defaults(),
+                    Duration.ZERO,
+                    ResultCodec.text(),
+                    execution -> work);
+            assertThat(ends).containsExactly("enter", "leave");
+            work.complete("done");
+            assertThat(ends).containsExactly("enter", "leave", "RUN kept");
+        }
+    }
+
+    @Test
+    @DisplayName("a listener that throws when it is entered or left changes nothing")
+    void aListenerThatCannotBeEnteredChangesNothing() throws Exception {
+        for (boolean onEnter : new boolean[] {true, false}) {
+            IdempotenceListener.AttemptEnd broken = new IdempotenceListener.AttemptEnd() {
+                @Override
+                public Runnable enter() {
+                    if (onEnter) {
+                        throw new IllegalStateException("a listener's bug");
+                    }
+                    return () -> {
+                        throw new IllegalStateException("a listener's bug");
+                    };
+                }
+
+                @Override
+                public void ended(IdempotenceListener.Outcome outcome, String detail) {}
+            };
+            try (Idempotence idempotence = observed(broken);
+                    CapturedLog log = CapturedLog.of(Idempotence.class)) {
+                assertThat(idempotence.execute(ID, () -> "done")).isEqualTo("done");
+                assertThat(log.warnings()).hasSize(1);
+            }
         }
     }
 

@@ -138,9 +138,11 @@ final class ProtectedRequest {
         dispatches.enter(container);
         boolean complete;
         try {
+            Runnable leaveAttempt = execution.enterAttempt();
             try {
                 chain.doFilter(request, response);
             } finally {
+                leaveAttempt.run();
                 complete = dispatches.leave();
             }
         } catch (Throwable e) {

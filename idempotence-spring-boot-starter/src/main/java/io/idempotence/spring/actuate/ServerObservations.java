@@ -37,9 +37,22 @@ final class ServerObservations implements IdempotenceListener {
                 .lowCardinalityKeyValue("detail", "none")
                 .highCardinalityKeyValue("idempotence.key", key.value())
                 .start();
-        return (outcome, detail) -> attempt.lowCardinalityKeyValue(
-                        "outcome", outcome.name().toLowerCase(Locale.ROOT))
-                .lowCardinalityKeyValue("detail", detail.isEmpty() ? "none" : detail)
-                .stop();
+        return new OneAttempt(attempt);
+    }
+
+    private record OneAttempt(Observation attempt) implements AttemptEnd {
+        /** What the handler observes is within the attempt. */
+        @Override
+        public Runnable enter() {
+            Observation.Scope scope = attempt.openScope();
+            return scope::close;
+        }
+
+        @Override
+        public void ended(Outcome outcome, String detail) {
+            attempt.lowCardinalityKeyValue("outcome", outcome.name().toLowerCase(Locale.ROOT))
+                    .lowCardinalityKeyValue("detail", detail.isEmpty() ? "none" : detail)
+                    .stop();
+        }
     }
 }

@@ -74,7 +74,12 @@ final class AsyncExecutions implements HandlerInterceptor {
 
         @Override
         public <T> void preProcess(NativeWebRequest request, Callable<T> task) {
-            leave.set(execution.enter());
+            Runnable leaveExecution = execution.enter();
+            Runnable leaveAttempt = execution.enterAttempt();
+            leave.set(() -> {
+                leaveAttempt.run();
+                leaveExecution.run();
+            });
         }
 
         @Override

@@ -52,7 +52,21 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
                         e);
             }
         }
-        return ends.isEmpty() ? AttemptEnd.IGNORED : (outcome, detail) -> each(ends, end -> end.ended(outcome, detail));
+        return ends.isEmpty() ? AttemptEnd.IGNORED : new OneAttempt(ends);
+    }
+
+    private record OneAttempt(List<AttemptEnd> ends) implements AttemptEnd {
+        @Override
+        public Runnable enter() {
+            List<Runnable> leave = new ArrayList<>();
+            each(ends, end -> leave.add(0, end.enter()));
+            return () -> each(leave, Runnable::run);
+        }
+
+        @Override
+        public void ended(Outcome outcome, String detail) {
+            each(ends, end -> end.ended(outcome, detail));
+        }
     }
 
     private void each(Consumer<IdempotenceListener> call) {

@@ -2,17 +2,22 @@ package io.idempotence.spring.actuate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
+import static org.awaitility.Awaitility.await;
 
+import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
 import io.micrometer.common.KeyValue;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationHandler;
+import io.micrometer.observation.ObservationRegistry;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterAll;
@@ -20,6 +25,8 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.MDC;
@@ -47,18 +54,47 @@ class ObservationTest {
     @EnableAutoConfiguration
     static class Application {
         final List<Observation.Context> attempts = new CopyOnWriteArrayList<>();
+        final List<Observation.Context> ofHandlers = new CopyOnWriteArrayList<>();
+        /** What happens to observed attempts, in order. */
+        final List<String> scopes = new CopyOnWriteArrayList<>();
 
         @Bean
         ObservationHandler<Observation.Context> handler() {
             return new ObservationHandler<>() {
                 @Override
+                public void onScopeOpened(Observation.Context context) {
+                    scopes.add("opened");
+                }
+
+                @Override
+                public void onScopeClosed(Observation.Context context) {
+                    scopes.add("closed");
+                }
+
+                @Override
                 public void onStop(Observation.Context context) {
                     attempts.add(context);
+                    scopes.add("stopped");
                 }
 
                 @Override
                 public boolean supportsContext(Observation.Context context) {
                     return ServerObservations.NAME.equals(context.getName());
+                }
+            };
+        }
+
+        @Bean
+        ObservationHandler<Observation.Context> ofHandlers() {
+            return new ObservationHandler<>() {
+                @Override
+                public void onStop(Observation.Context context) {
+                    ofHandlers.add(context);
+                }
+
+                @Override
+                public boolean supportsContext(Observation.Context context) {
+                    return "booking".equals(context.getName());
                 }
             };
         }
@@ -73,6 +109,11 @@ class ObservationTest {
         @RestController
         static class Payments {
             private static final Logger LOG = LoggerFactory.getLogger(Payments.class);
+            private final ObservationRegistry registry;
+
+            Payments(ObservationRegistry registry) {
+                this.registry = registry;
+            }
 
             @PostMapping("/payments")
             String pay() {
@@ -80,6 +121,32 @@ class ObservationTest {
                 LOG.info("booking");
                 MDC.remove("traceId");
                 return "booked " + MDC.get("idempotenceId");
+            }
+
+            @PostMapping("/observed/now")
+            String now() {
+                return book();
+            }
+
+            @PostMapping("/observed/callable")
+            Callable<String> callable() {
+                return () -> book();
+            }
+
+            @PostMapping("/observed/future")
+            CompletableFuture<String> future() {
+                book();
+                return CompletableFuture.supplyAsync(() -> "booked");
+            }
+
+            @PostMapping("/observed/failing")
+            String failing() {
+                book();
+                throw new IllegalStateException("no connection");
+            }
+
+            String book() {
+                return Observation.createNotStarted("booking", registry).observe(() -> "booked");
             }
 
             @PostMapping("/later")
@@ -152,6 +219,41 @@ class ObservationTest {
                         .tag("outcome", "run")
                         .timers())
                 .isNotEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"now", "callable", "future", "failing"})
+    void whatAHandlerObservesIsWithinItsAttempt(String handler) throws Exception {
+        Application observed = application.getBean(Application.class);
+        observed.attempts.clear();
+        observed.ofHandlers.clear();
+        observed.scopes.clear();
+        post("/observed/" + handler, "payment-of-" + handler);
+
+        await().until(() -> !observed.attempts.isEmpty());
+        assertThat(observed.ofHandlers)
+                .singleElement()
+                .satisfies(booking -> assertThat(booking.getParentObservation().getContextView())
+                        .isSameAs(observed.attempts.get(0)));
+        assertThat(Collections.frequency(observed.scopes, "opened"))
+                .isPositive()
+                .isEqualTo(Collections.frequency(observed.scopes, "closed"));
+        assertThat(observed.scopes.get(observed.scopes.size() - 1)).isEqualTo("stopped");
+    }
+
+    @Test
+    void whatABeanMethodObservesIsWithinItsAttempt() throws Exception {
+        Application observed = application.getBean(Application.class);
+        observed.attempts.clear();
+        observed.ofHandlers.clear();
+        application
+                .getBean(Idempotence.class)
+                .execute(IdempotenceId.of("delivery-1"), application.getBean(Application.Payments.class)::book);
+
+        assertThat(observed.ofHandlers.get(0).getParentObservation().getContextView())
+                .isSameAs(observed.attempts.get(0));
+        assertThat(application.getBean(ObservationRegistry.class).getCurrentObservation())
+                .isNull();
     }
 
     @Test
