@@ -2,9 +2,7 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.IdempotencyKeyHeader;
-import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.http.HttpServletRequest;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -13,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The settings of a filter, as {@link IdempotenceFilterBuilder} collects them. */
 record FilterConfiguration(
-        IdempotencePolicy policy,
+        PolicySettings usual,
         List<OperationPolicy> operations,
         Set<String> methods,
         boolean keyRequired,
@@ -22,7 +20,6 @@ record FilterConfiguration(
         int maxRequestBody,
         int maxResponseBody,
         long maxMemory,
-        Duration maxWait,
         @Nullable BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice,
         BodyForm bodyForm,
         FormRules.Limits formLimits,
@@ -41,8 +38,7 @@ record FilterConfiguration(
         boolean isListed = methods.contains(method);
         // A caller that sends an ID with a PUT or DELETE relies on it: it must not run unprotected (P6).
         boolean isProtected = isListed || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null;
-        RequestSettings settings =
-                new RequestSettings(isProtected, isListed && keyRequired, policyFor(request), maxWait);
+        RequestSettings settings = settingsFor(request).of(isProtected, isListed && keyRequired);
         RequestSettings chosen = (choice == null ? settings : choice.apply(request, settings)).chosen(request);
         return chosen.isProtected() ? chosen : null;
     }
@@ -50,22 +46,21 @@ record FilterConfiguration(
     /** Returns the settings of all requests of a method and path; empty if they are chosen request by request. */
     Optional<RequestSettings> settingsOf(String method, String path) {
         return choice == null
-                ? Optional.of(new RequestSettings(
-                        true, methods.contains(method) && keyRequired, policyFor(method, path), maxWait))
+                ? Optional.of(settingsFor(method, path).of(true, methods.contains(method) && keyRequired))
                 : Optional.empty();
     }
 
-    private IdempotencePolicy policyFor(HttpServletRequest request) {
-        return operations.isEmpty() ? policy : policyFor(request.getMethod(), OriginalPath.inContext(request));
+    private PolicySettings settingsFor(HttpServletRequest request) {
+        return operations.isEmpty() ? usual : settingsFor(request.getMethod(), OriginalPath.inContext(request));
     }
 
-    /** Returns the policy of the first operation that covers a request, or else that of the filter. */
-    private IdempotencePolicy policyFor(String method, String path) {
+    /** Returns the settings of the first operation that covers a request, or else those of the filter. */
+    private PolicySettings settingsFor(String method, String path) {
         for (OperationPolicy operation : operations) {
             if (operation.covers(method, path)) {
-                return operation.policy();
+                return operation.settings();
             }
         }
-        return policy;
+        return usual;
     }
 }

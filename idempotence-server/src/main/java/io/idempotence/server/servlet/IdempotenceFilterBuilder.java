@@ -14,13 +14,14 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BiFunction;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** The builder of an {@link IdempotenceFilter}. Its setters return it. Not thread-safe. */
 public final class IdempotenceFilterBuilder {
     private final Idempotence idempotence;
     private IdempotencePolicy policy;
-    private final List<OperationPolicy> operations = new ArrayList<>();
+    private final List<Function<Duration, OperationPolicy>> operations = new ArrayList<>();
     private Set<String> methods = Set.of("POST", "PATCH");
     private boolean keyRequired = true;
     private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
@@ -65,7 +66,8 @@ public final class IdempotenceFilterBuilder {
         Objects.requireNonNull(policy, "policy");
         int space = requests.indexOf(' ');
         String method = space < 0 ? "" : unsafe(requests.substring(0, space));
-        operations.add(new OperationPolicy(method, UrlPattern.of(requests.substring(space + 1)), policy));
+        UrlPattern pattern = UrlPattern.of(requests.substring(space + 1));
+        operations.add(longest -> new OperationPolicy(method, pattern, PolicySettings.of(policy, longest)));
         return this;
     }
 
@@ -271,8 +273,8 @@ public final class IdempotenceFilterBuilder {
 
     private FilterConfiguration configuration() {
         return new FilterConfiguration(
-                policy,
-                List.copyOf(operations),
+                PolicySettings.of(policy, maxWait),
+                operations.stream().map(operation -> operation.apply(maxWait)).toList(),
                 methods,
                 keyRequired,
                 header,
@@ -280,7 +282,6 @@ public final class IdempotenceFilterBuilder {
                 maxRequestBody,
                 maxResponseBody,
                 maxMemory,
-                maxWait,
                 settings,
                 bodyForm,
                 new FormRules.Limits(maxFormParameters, maxFormSize),

@@ -29,6 +29,8 @@ public record RequestSettings(boolean isProtected, boolean requiresId, Idempoten
         checkedMaxWait(maxWait);
     }
 
+    private static final Duration LONGEST_WAIT = Duration.ofMinutes(10);
+
     /** The attribute of the application with its {@link Choice}. */
     private static final String CHOICE = RequestSettings.class.getName();
 
@@ -57,7 +59,7 @@ public record RequestSettings(boolean isProtected, boolean requiresId, Idempoten
     }
 
     static Duration checkedMaxWait(Duration maxWait) {
-        if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0) {
+        if (maxWait.isNegative() || maxWait.compareTo(LONGEST_WAIT) > 0) {
             throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + maxWait);
         }
         return maxWait;

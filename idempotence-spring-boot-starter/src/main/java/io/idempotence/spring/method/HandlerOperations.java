@@ -23,6 +23,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotationAwareOrderComparator;
+import org.springframework.http.server.PathContainer;
 import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.RequestMethod;
 import org.springframework.web.context.WebApplicationContext;
@@ -45,7 +46,7 @@ final class HandlerOperations {
 
     private final ApplicationContext context;
     private final OperationSources sources;
-    private volatile Known known = new Known(List.of(), List.of(), Map.of(), Map.of());
+    private volatile Known known = new Known(List.of(), OperationsByPath.of(List.of()), Map.of(), Map.of());
 
     /**
      * What was found at start.
@@ -54,7 +55,7 @@ final class HandlerOperations {
      */
     private record Known(
             List<HandlerMapping> mappings,
-            List<HandlerOperation> operations,
+            OperationsByPath operations,
             Map<MethodClassKey, HandlerOperation> byHandler,
             Map<String, Object> attributes) {}
 
@@ -64,7 +65,7 @@ final class HandlerOperations {
     }
 
     List<HandlerOperation> all() {
-        return known.operations;
+        return known.operations.all();
     }
 
     // ---- at start
@@ -89,7 +90,7 @@ final class HandlerOperations {
                 }
             });
         }
-        known = new Known(List.copyOf(mappings), List.copyOf(operations), Map.copyOf(byHandler), attributes());
+        known = new Known(List.copyOf(mappings), OperationsByPath.of(operations), Map.copyOf(byHandler), attributes());
         coverage.warnOfDisabled();
         RequestSettings.choose(servletContext(), this::settings);
         return mapped;
@@ -228,9 +229,12 @@ final class HandlerOperations {
     // ---- for each request
 
     private RequestSettings settings(HttpServletRequest request, RequestSettings configured) {
-        request.setAttribute(COVERED, true);
         Known now = known;
-        HandlerOperation operation = now.operations.isEmpty() ? null : operation(now, request);
+        if (now.byHandler.isEmpty()) {
+            return configured;
+        }
+        request.setAttribute(COVERED, true);
+        HandlerOperation operation = operation(now, request);
         return operation == null ? configured : operation.settings(configured);
     }
 
@@ -239,7 +243,11 @@ final class HandlerOperations {
      * this handler, which requires an ID.
      */
     boolean isUncovered(HttpServletRequest request, Object handler) {
-        HandlerOperation operation = handler instanceof HandlerMethod method ? known.byHandler.get(key(method)) : null;
+        Map<MethodClassKey, HandlerOperation> byHandler = known.byHandler;
+        if (byHandler.isEmpty()) {
+            return false;
+        }
+        HandlerOperation operation = handler instanceof HandlerMethod method ? byHandler.get(key(method)) : null;
         if (operation == null
                 || !operation.declared().isIdempotent()
                 || !FilterCoverage.isUnsafe(request.getMethod())) {
@@ -252,13 +260,10 @@ final class HandlerOperations {
     /** The operation of a request. Few handlers have one, so a look-up of the handler is made only where it may be one of them. */
     private static @Nullable HandlerOperation operation(Known known, HttpServletRequest request) {
         UntouchedRequest untouched = new UntouchedRequest(request, known.attributes);
-        ServletRequestPathUtils.parseAndCache(untouched);
-        for (HandlerOperation candidate : known.operations) {
-            if (mayHandle(candidate.mapping(), untouched)) {
-                return ofHandler(known, untouched);
-            }
-        }
-        return null;
+        PathContainer path = ServletRequestPathUtils.parseAndCache(untouched).pathWithinApplication();
+        return known.operations.anyMatch(path, candidate -> mayHandle(candidate.mapping(), untouched))
+                ? ofHandler(known, untouched)
+                : null;
     }
 
     private static boolean mayHandle(RequestMappingInfo mapping, UntouchedRequest request) {

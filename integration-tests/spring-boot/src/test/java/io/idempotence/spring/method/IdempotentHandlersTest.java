@@ -250,7 +250,8 @@ class IdempotentHandlersTest {
         "POST, /all/one, one",
         "POST, /shared/orders, shared",
         "POST, /payments, pay",
-        "DELETE, /reversals, refund"
+        "DELETE, /reversals, refund",
+        "POST, /ord%65rs, create"
     })
     @DisplayName("P6: an @Idempotent handler does not run without an ID")
     void anIdempotentHandlerDoesNotRunWithoutAnId(String method, String path, String what) {
