@@ -17,6 +17,7 @@ import java.util.function.Function;
  * @param writes the completions that could not be written when they were due
  * @param claims the claims, which are released on threads of their own, so that completions do not wait for it
  * @param unsettled the results that may still be replaced
+ * @param results the threads that run the application's stages behind the results of duplicates
  * @param completions the completions that follow their responses
  */
 record EngineParts(
@@ -28,6 +29,7 @@ record EngineParts(
         Leases leases,
         UnsettledResults unsettled,
         WaitingDuplicates waiters,
+        ResultThreads results,
         CompletionQueue completions)
         implements AutoCloseable {
     /** The number of threads for completions. Several, because a completion that hangs, as on a dead shard, must not delay the others. */
@@ -60,9 +62,10 @@ record EngineParts(
         StorageClaims claims = new StorageClaims(storage, guard, events, giveBacks);
         Leases leases = new Leases(threads.apply("idempotence-renewals"));
         WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaiting, threads);
+        ResultThreads results = new ResultThreads(threads.apply("idempotence-results"));
         CompletionQueue completions = new CompletionQueue(storage, guard, writes, WRITERS);
         return new EngineParts(
-                storage, guard, events, writes, claims, leases, new UnsettledResults(), waiters, completions);
+                storage, guard, events, writes, claims, leases, new UnsettledResults(), waiters, results, completions);
     }
 
     /**
@@ -82,6 +85,7 @@ record EngineParts(
     public void close() {
         guard.beginClose();
         waiters.close();
+        results.close();
         completions.beginClose();
         List<Runnable> ends = List.of(writes.beginClose(), claims.beginClose());
         ends.forEach(Runnable::run);

@@ -46,8 +46,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Its threads are daemons that exist only while there is work: up to eight {@code idempotence-writes} for completions that the storage
  * did not take at once or that follow their response, up to four {@code idempotence-give-backs} for claims under which nothing
  * runs, {@code idempotence-renewals} for the leases of running handlers (one, and up to 16 more while several are due at once), one
- * {@code idempotence-polls} and one {@code idempotence-timeouts} for waiting duplicates, and up to four {@code idempotence-probes} while
- * the storage fails.
+ * {@code idempotence-polls} and one {@code idempotence-timeouts} for waiting duplicates, up to 16 {@code idempotence-results} for the
+ * results of those that waited in {@link #executeAsync}, and up to four {@code idempotence-probes} while the storage fails.
  *
  * <p>Thread-safe; one per service is enough. Defaults: namespace {@code default}, {@link IdempotencePolicy#defaults()}, no listener.
  */
@@ -64,7 +64,7 @@ public final class Idempotence implements AutoCloseable {
         this.policy = policy;
         this.parts = parts;
         this.engine = new Engine(namespace, parts);
-        this.works = new WorkRunner(engine);
+        this.works = new WorkRunner(engine, parts.results());
     }
 
     /**
@@ -256,7 +256,8 @@ public final class Idempotence implements AutoCloseable {
      *     caller gets it unless {@link IdempotencePolicy#completion()} says otherwise. Other threads are not part of the
      *     execution: see {@link IdempotentExecution#current()}
      * @return the work's result, from this run or another one. It fails with what the work throws or its future fails with, or with an
-     *     {@link ExecutionRefusedException}. Cancelling it does not end the work
+     *     {@link ExecutionRefusedException}. Cancelling it does not end the work. After a wait it is completed on one of 16 threads, so
+     *     pass stages that block for long an executor of your own
      */
     public <T> CompletableFuture<T> executeAsync(
             IdempotentCall call,

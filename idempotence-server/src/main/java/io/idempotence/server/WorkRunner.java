@@ -14,9 +14,11 @@ import org.jspecify.annotations.Nullable;
 /** The transport of work without HTTP: runs it if its attempt may run, and gives every caller the result. Thread-safe. */
 final class WorkRunner {
     private final Engine engine;
+    private final ResultThreads results;
 
-    WorkRunner(Engine engine) {
+    WorkRunner(Engine engine, ResultThreads results) {
         this.engine = engine;
+        this.results = results;
     }
 
     <T> T run(
@@ -54,8 +56,13 @@ final class WorkRunner {
                                     ? succeeded(run.execution(), codec, value)
                                     : failedAsync(run.execution(), codec, failure)));
         } else {
-            engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)
-                    .whenComplete((decided, never) -> complete(result, () -> instead(call.id(), codec, decided)));
+            CompletableFuture<Decision> decided = engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait);
+            Runnable end = () -> complete(result, () -> instead(call.id(), codec, decided.join()));
+            if (decided.isDone()) {
+                end.run();
+            } else {
+                decided.whenComplete((after, never) -> results.run(end));
+            }
         }
         return result;
     }
