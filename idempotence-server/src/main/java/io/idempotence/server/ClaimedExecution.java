@@ -222,7 +222,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @return the decision for the caller, as in {@link #finish}
      */
     public Optional<Decision> finishWithoutResult(Verdict byPolicy) {
-        return finish(byPolicy, StoredResult.unavailable());
+        return finish(byPolicy, ClaimResult.noResult());
     }
 
     /**

@@ -55,7 +55,7 @@ final class EndRecorder {
         }
 
         End withoutResult() {
-            return new End(verdict, StoredResult.unavailable(), provisional, abandons);
+            return new End(verdict, ClaimResult.noResult(), provisional, abandons);
         }
     }
 

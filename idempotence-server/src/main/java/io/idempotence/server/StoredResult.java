@@ -1,6 +1,5 @@
 package io.idempotence.server;
 
-import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.util.Arrays;
 
@@ -11,10 +10,6 @@ final class StoredResult {
     static final byte NULL = 3;
 
     private StoredResult() {}
-
-    static byte[] unavailable() {
-        return ClaimResult.noResult();
-    }
 
     static byte[] nothing() {
         return new byte[] {NULL};

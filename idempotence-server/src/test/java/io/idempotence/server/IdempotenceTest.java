@@ -12,6 +12,7 @@ import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -141,7 +142,7 @@ class IdempotenceTest {
                 .isInstanceOfSatisfying(
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
-        run.execution().finish(Verdict.KEEP, StoredResult.unavailable());
+        run.execution().finish(Verdict.KEEP, ClaimResult.noResult());
     }
 
     @Test

@@ -14,6 +14,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Verdict;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage.Call;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -124,7 +125,7 @@ class OvertakenExecutionTest {
         assertThat(attempts.state()).isEqualTo(State.IN_PROGRESS);
         attempts.clock.advance(LEASE);
         ClaimedExecution last = attempts.run();
-        last.finish(Verdict.KEEP, StoredResult.unavailable());
+        last.finish(Verdict.KEEP, ClaimResult.noResult());
         assertThat(refusal(successor.finish(Verdict.RELEASE, OWN))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
     }
 

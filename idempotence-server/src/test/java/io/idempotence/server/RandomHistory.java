@@ -258,8 +258,7 @@ final class RandomHistory {
         boolean overtakenByReply = hasReply
                 && before.state() == State.COMPLETED
                 && (verdict == Verdict.RELEASE || ended.startsWith("replay"));
-        byte[] own =
-                withResult ? StoredResult.value(new byte[] {(byte) execution.fence()}) : StoredResult.unavailable();
+        byte[] own = withResult ? StoredResult.value(new byte[] {(byte) execution.fence()}) : ClaimResult.noResult();
 
         String given = execution.finish(verdict, own).map(RandomHistory::said).orElse("its own");
 

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Verdict;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -109,7 +110,7 @@ class WaitingEventsTest {
     void responsesThatWereNotKept(Where where) {
         ClaimedExecution execution = run(where);
         threeWait();
-        execution.finish(Verdict.KEEP, StoredResult.unavailable());
+        execution.finish(Verdict.KEEP, ClaimResult.noResult());
         assertRefused(Refusal.RESULT_UNAVAILABLE);
         assertEachCountsAs(IdempotenceEvent.REPLAYED);
     }
@@ -120,7 +121,7 @@ class WaitingEventsTest {
         ClaimedExecution execution = run(where);
         threeWait();
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
-            execution.finish(Verdict.UNKNOWN, StoredResult.unavailable());
+            execution.finish(Verdict.UNKNOWN, ClaimResult.noResult());
             assertRefused(Refusal.OUTCOME_UNKNOWN);
             // The process of the execution has said so. Another one says so too, once for all who waited there.
             assertThat(log.warnings())
@@ -141,7 +142,7 @@ class WaitingEventsTest {
     void releases(Where where) {
         ClaimedExecution execution = run(where);
         threeWait();
-        execution.finish(Verdict.RELEASE, StoredResult.unavailable());
+        execution.finish(Verdict.RELEASE, ClaimResult.noResult());
         assertRefused(Refusal.IN_PROGRESS);
         assertThat(events).isSubsetOf(IdempotenceEvent.RELEASED);
     }

@@ -10,6 +10,7 @@ import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.StorageKey;
@@ -160,7 +161,7 @@ class WaitingTest {
             Idempotence waiting = sameProcess ? idempotence : idempotence();
             CompletableFuture<Decision> waiter = Duplicates.claim(waiting, call, POLICY, LONG);
 
-            execution.finish(Verdict.RELEASE, StoredResult.unavailable());
+            execution.finish(Verdict.RELEASE, ClaimResult.noResult());
 
             assertRefused(waiter, Refusal.IN_PROGRESS);
             assertThat(((Decision.Refuse) waiter.join()).retryAfter()).isEqualTo(FixedDecisions.SOONEST_RETRY);
@@ -175,7 +176,7 @@ class WaitingTest {
         CompletableFuture<Decision> here = Duplicates.claim(idempotence, call, POLICY, LONG);
         CompletableFuture<Decision> there = Duplicates.claim(idempotence(), call, POLICY, LONG);
 
-        execution.finish(verdict, StoredResult.unavailable());
+        execution.finish(verdict, ClaimResult.noResult());
 
         assertRefused(here, refusal);
         assertRefused(there, refusal);

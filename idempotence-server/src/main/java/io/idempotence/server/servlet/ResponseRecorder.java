@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
+import io.idempotence.server.storage.ClaimResult;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,24 +35,24 @@ final class ResponseRecorder {
         return written(buffer, status);
     }
 
-    /** Returns the result of a response that was written; {@link StoredResponse#unavailable} if it cannot be replayed as it was. */
+    /** Returns the result of a response that was written; {@link ClaimResult#noResult} if it cannot be replayed as it was. */
     byte[] written(ResponseBuffer written, int status) {
         ByteBuffer body = written.body();
         if (written.oversize()) {
             execution.oversize();
-            return StoredResponse.unavailable();
+            return ClaimResult.noResult();
         }
         if (!written.isWhatTheClientGets(body.remaining())) {
             LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
                     + " its response is not stored, and duplicates are refused as result-unavailable");
-            return StoredResponse.unavailable();
+            return ClaimResult.noResult();
         }
         List<StoredResponse.Header> kept = keptHeaders(written);
         if (hidesSessionIds(written, body, kept)) {
             LOG.warn(
                     "A response was compressed after a session ID had been put into one of its URLs; it is not stored, and duplicates are"
                             + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
-            return StoredResponse.unavailable();
+            return ClaimResult.noResult();
         }
         ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
         return new StoredResponse(StoredResponse.Form.WRITTEN, written.text(), status, kept, withoutIds).toBytes();

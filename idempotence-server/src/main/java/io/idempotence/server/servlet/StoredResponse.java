@@ -115,12 +115,7 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
         return body.duplicate();
     }
 
-    /** The result of an execution whose response is not stored. Later attempts are refused as result-unavailable. */
-    static byte[] unavailable() {
-        return ClaimResult.noResult();
-    }
-
-    /** Returns this response as the result of an execution; {@link #unavailable()} if the headers do not fit the format. */
+    /** Returns this response as the result of an execution; {@link ClaimResult#noResult} if the headers do not fit the format. */
     byte[] toBytes() {
         if (headers.size() > MAX_HEADERS) {
             return tooLarge("more than " + MAX_HEADERS + " headers");
@@ -149,7 +144,7 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
 
     private static byte[] tooLarge(String what) {
         LOG.warn("A response has {}; it is not stored, and duplicates are refused as result-unavailable", what);
-        return unavailable();
+        return ClaimResult.noResult();
     }
 
     private int textBits() {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.idempotence.server.servlet.StoredResponse.Form;
 import io.idempotence.server.servlet.StoredResponse.Header;
 import io.idempotence.server.servlet.StoredResponse.Text;
+import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -60,10 +61,10 @@ class StoredResponseTest {
     void headersThatDoNotFitMakeTheResultUnavailable() {
         Header huge = new Header("Link", "x".repeat(70_000));
         assertThat(new StoredResponse(Form.WRITTEN, 200, List.of(huge), new byte[0]).toBytes())
-                .isEqualTo(StoredResponse.unavailable());
+                .isEqualTo(ClaimResult.noResult());
         Header small = new Header("Link", "x");
         assertThat(new StoredResponse(Form.WRITTEN, 200, Collections.nCopies(300, small), new byte[0]).toBytes())
-                .isEqualTo(StoredResponse.unavailable());
+                .isEqualTo(ClaimResult.noResult());
     }
 
     @Test
@@ -77,7 +78,7 @@ class StoredResponseTest {
         }
         Header tooLongName = new Header("x".repeat(256), "1");
         assertThat(new StoredResponse(Form.WRITTEN, 200, List.of(tooLongName), new byte[0]).toBytes())
-                .isEqualTo(StoredResponse.unavailable());
+                .isEqualTo(ClaimResult.noResult());
     }
 
     @Test
