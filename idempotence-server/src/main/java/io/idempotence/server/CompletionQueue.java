@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -35,21 +36,19 @@ final class CompletionQueue {
     private final AtomicInteger writers = new AtomicInteger();
     private volatile boolean closed;
 
-    /** A completion. Exactly one of {@link #written}, {@link #write} and {@link #failed} is called, once. */
-    interface Entry {
-        IdempotenceId id();
-
-        CompletionRequest request();
-
-        /** Called when the storage has recorded it. */
-        void written(WriteResult result);
-
-        /** Writes it alone. */
-        void write();
-
-        /** Called if the storage failed. */
-        void failed(Throwable cause);
-    }
+    /**
+     * A completion. Exactly one of its three callbacks is called, once.
+     *
+     * @param written called when the storage has recorded it
+     * @param write writes it alone
+     * @param failed called if the storage failed
+     */
+    record Entry(
+            IdempotenceId id,
+            CompletionRequest request,
+            Consumer<WriteResult> written,
+            Runnable write,
+            Consumer<Throwable> failed) {}
 
     /** @param threads the threads of the writers; when it is closed, it also writes what is left */
     CompletionQueue(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites threads, int maxWriters) {
@@ -147,7 +146,7 @@ final class CompletionQueue {
                 break;
             }
             batch.add(entry);
-            bytes += entry.request().result().length;
+            bytes += entry.request.result().length;
         }
         return batch;
     }
@@ -157,7 +156,7 @@ final class CompletionQueue {
             return;
         }
         if (batch.size() == 1) {
-            Scheduler.runLogged(batch.get(0)::write);
+            Scheduler.runLogged(batch.get(0).write);
             return;
         }
         List<Supplier<WriteResult>> outcomes;
@@ -170,7 +169,7 @@ final class CompletionQueue {
                         + batch.size() + " completions; completeAll must return one for each");
             }
         } catch (Throwable e) {
-            batch.forEach(entry -> Scheduler.runLogged(() -> entry.failed(e)));
+            batch.forEach(entry -> Scheduler.runLogged(() -> entry.failed.accept(e)));
             return;
         }
         for (int i = 0; i < batch.size(); i++) {
@@ -186,13 +185,13 @@ final class CompletionQueue {
             result = outcome.get();
         } catch (RuntimeException e) {
             // Only this one failed, perhaps because the server has lost a script.
-            entry.write();
+            entry.write.run();
             return;
         } catch (Error e) {
-            entry.failed(e);
+            entry.failed.accept(e);
             return;
         }
-        entry.written(result);
+        entry.written.accept(result);
     }
 
     /** Accepts no more completions. Those that wait are written when the threads' owner closes, each alone. */
@@ -203,7 +202,7 @@ final class CompletionQueue {
 
     private void writeLeft() {
         for (Entry entry = queue.poll(); entry != null; entry = queue.poll()) {
-            threads.add(entry.id(), Duration.ZERO, entry::write);
+            threads.add(entry.id, Duration.ZERO, entry.write);
         }
     }
 }

@@ -59,42 +59,6 @@ final class EndRecorder {
         }
     }
 
-    /** A completion that follows its response. */
-    private final class Following implements CompletionQueue.Entry {
-        private final End end;
-        private final CompletionRequest request;
-
-        Following(End end) {
-            this.end = end;
-            this.request = new CompletionRequest(claim, end.result, policy.retention());
-        }
-
-        @Override
-        public IdempotenceId id() {
-            return id;
-        }
-
-        @Override
-        public CompletionRequest request() {
-            return request;
-        }
-
-        @Override
-        public void written(WriteResult result) {
-            ended(end, result);
-        }
-
-        @Override
-        public void write() {
-            EndRecorder.this.write(end);
-        }
-
-        @Override
-        public void failed(Throwable cause) {
-            writeLater(end, cause);
-        }
-    }
-
     /**
      * Records an end. Does not throw if the storage fails.
      *
@@ -107,9 +71,17 @@ final class EndRecorder {
                 && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
                 && (handler.isOvertaken() || !handler.decidedToRelease());
         End end = new End(verdict, result, provisional, abandons);
-        return mayFollowTheResponse(end) && parts.completions().offer(new Following(end))
-                ? Optional.empty()
-                : write(end);
+        return mayFollowTheResponse(end) && parts.completions().offer(following(end)) ? Optional.empty() : write(end);
+    }
+
+    /** A completion that follows its response. */
+    private CompletionQueue.Entry following(End end) {
+        return new CompletionQueue.Entry(
+                id,
+                new CompletionRequest(claim, end.result, policy.retention()),
+                result -> ended(end, result),
+                () -> write(end),
+                cause -> writeLater(end, cause));
     }
 
     /** Records the result of an error page, before it leaves: until then duplicates would get the provisional result. */
