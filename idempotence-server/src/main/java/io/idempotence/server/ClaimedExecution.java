@@ -184,7 +184,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @return restores the state from before; run it on the same thread
      */
     public Runnable enter() {
-        Runnable leaveLog = LoggedId.put(id);
+        Runnable leaveLog = Events.logged(id);
         Runnable leaveRequest = inbound.enter();
         Runnable leave = RUNNING.enter(this);
         return () -> {

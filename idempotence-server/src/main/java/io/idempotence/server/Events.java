@@ -7,11 +7,14 @@ import io.idempotence.server.storage.StorageKey;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.MDC;
 
 /** The events of one {@link Idempotence}, for the listener and the log. Messages contain IDs at DEBUG only. The MDC always has the ID. */
 final class Events {
     /** The only logger of this package, named after its facade. */
     static final Logger LOG = LoggerFactory.getLogger("io.idempotence.server.Idempotence");
+
+    private static final String MDC_KEY = "idempotenceId";
 
     private final IdempotenceListener listener;
     private final OutageLog outage = new OutageLog(LOG, System::nanoTime);
@@ -120,8 +123,35 @@ final class Events {
         callListener(state, () -> listener.onStorage(state));
     }
 
+    /**
+     * Puts an ID into the MDC of this thread. The application's log pattern decides whether it is shown. The returned task restores the
+     * previous value, on the same thread. If the application's MDC fails, log lines lack the ID: a payment must not depend on them.
+     */
+    static Runnable logged(IdempotenceId id) {
+        try {
+            @Nullable String before = MDC.get(MDC_KEY);
+            MDC.put(MDC_KEY, id.value());
+            return () -> restore(before);
+        } catch (RuntimeException | LinkageError e) {
+            LOG.debug("the MDC failed; log lines lack the ID", e);
+            return () -> {};
+        }
+    }
+
+    private static void restore(@Nullable String before) {
+        try {
+            if (before == null) {
+                MDC.remove(MDC_KEY);
+            } else {
+                MDC.put(MDC_KEY, before);
+            }
+        } catch (RuntimeException | LinkageError e) {
+            LOG.debug("the MDC failed; later lines of this thread may have an ID that is not theirs", e);
+        }
+    }
+
     private static void within(IdempotenceId id, Runnable logging) {
-        Runnable leaveLog = LoggedId.put(id);
+        Runnable leaveLog = logged(id);
         try {
             logging.run();
         } finally {
