@@ -16,6 +16,7 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,13 +38,16 @@ public final class Engine {
     private static final Duration LATEST_RETRY = Duration.ofMillis(500);
 
     private final String namespace;
+    private final RecordKind kind;
     private final EngineParts parts;
     private final Events events;
     private final StorageClaims claims;
     private final SecureRandom random = new SecureRandom();
 
-    Engine(String namespace, EngineParts parts) {
+    /** @param kind what the records of this engine are of */
+    Engine(String namespace, RecordKind kind, EngineParts parts) {
         this.namespace = namespace;
+        this.kind = kind;
         this.parts = parts;
         this.events = parts.events();
         this.claims = parts.claims();
@@ -58,32 +62,7 @@ public final class Engine {
      * @return what to do. A failure of the storage is a refusal, never an exception
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
-        return claimAs(RecordKind.REQUEST, call, policy);
-    }
-
-    /**
-     * Returns whether a {@link #claim} would load a stored result, without loading it.
-     *
-     * @param call the attempt
-     * @return whether the attempt's ID has a result; false if the storage fails, which the claim then reports
-     */
-    public boolean isCompleted(IdempotentCall call) {
-        try {
-            return stateOf(RecordKind.REQUEST.key(namespace, call)) == State.COMPLETED;
-        } catch (RuntimeException theClaimReportsIt) {
-            return false;
-        }
-    }
-
-    private State stateOf(StorageKey key) {
-        return parts.guard()
-                .call(() -> parts.storage().find(key))
-                .map(IdempotenceRecord::state)
-                .orElse(State.RELEASED);
-    }
-
-    Decision claimAs(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
-        ClaimRequest request = request(kind, call, policy);
+        ClaimRequest request = request(call, policy);
         IdempotenceListener.AttemptEnd attempt = events.attempt(call.id(), request.key());
         long start = System.nanoTime();
         Decision decision;
@@ -110,7 +89,28 @@ public final class Engine {
         return decision;
     }
 
-    private ClaimRequest request(RecordKind kind, IdempotentCall call, IdempotencePolicy policy) {
+    /**
+     * Returns whether a {@link #claim} would load a stored result, without loading it.
+     *
+     * @param call the attempt
+     * @return whether the attempt's ID has a result; false if the storage fails, which the claim then reports
+     */
+    public boolean isCompleted(IdempotentCall call) {
+        try {
+            return stateOf(kind.key(namespace, call)) == State.COMPLETED;
+        } catch (RuntimeException theClaimReportsIt) {
+            return false;
+        }
+    }
+
+    private State stateOf(StorageKey key) {
+        return parts.guard()
+                .call(() -> parts.storage().find(key))
+                .map(IdempotenceRecord::state)
+                .orElse(State.RELEASED);
+    }
+
+    private ClaimRequest request(IdempotentCall call, IdempotencePolicy policy) {
         return new ClaimRequest(
                 kind.key(namespace, call),
                 call.fingerprint(),
@@ -269,21 +269,34 @@ public final class Engine {
      */
     public CompletableFuture<Decision> await(
             Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
-        return awaitAs(RecordKind.REQUEST, decision, call, policy, patience);
-    }
-
-    CompletableFuture<Decision> awaitAs(
-            RecordKind kind, Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
         if (patience.compareTo(Duration.ZERO) <= 0
                 || !(decision instanceof Decision.Refuse refuse)
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
             return CompletableFuture.completedFuture(decision);
         }
-        ClaimRequest request = request(kind, call, policy);
+        ClaimRequest request = request(call, policy);
         CompletableFuture<Decision> waiter =
                 parts.waiters().await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(outcome -> publishAfterWaiting(call.id(), outcome));
         return waiter;
+    }
+
+    /**
+     * Waits on the calling thread for a decision of {@link #await}. If the thread is interrupted, it stays so, and the wait is cancelled.
+     *
+     * @param waiting what {@code await} returned
+     * @return the decision; after an interrupt a refusal as in progress
+     */
+    public static Decision waitFor(CompletableFuture<Decision> waiting) {
+        try {
+            return waiting.get();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            waiting.cancel(false);
+            return FixedDecisions.askAgain();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
+        }
     }
 
     /**

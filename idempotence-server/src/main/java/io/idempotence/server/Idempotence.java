@@ -63,8 +63,8 @@ public final class Idempotence implements AutoCloseable {
         this.namespace = namespace;
         this.policy = policy;
         this.parts = parts;
-        this.engine = new Engine(namespace, parts);
-        this.works = new WorkRunner(engine, parts.results());
+        this.engine = new Engine(namespace, RecordKind.REQUEST, parts);
+        this.works = new WorkRunner(new Engine(namespace, RecordKind.EXECUTE, parts), parts.results());
     }
 
     /**

@@ -8,7 +8,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /** The transport of work without HTTP: runs it if its attempt may run, and gives every caller the result. Thread-safe. */
@@ -28,7 +27,7 @@ final class WorkRunner {
             ResultCodec<T> codec,
             Idempotence.Work<T> work)
             throws Exception {
-        Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
+        Decision decision = engine.claim(call, policy);
         if (decision instanceof Decision.Run run) {
             Runnable leave = run.execution().enter();
             try {
@@ -37,7 +36,7 @@ final class WorkRunner {
                 leave.run();
             }
         }
-        return instead(call.id(), codec, waitFor(engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait)));
+        return instead(call.id(), codec, Engine.waitFor(engine.await(decision, call, policy, maxWait)));
     }
 
     <T> CompletableFuture<T> runAsync(
@@ -46,7 +45,7 @@ final class WorkRunner {
             Duration maxWait,
             ResultCodec<T> codec,
             Idempotence.Work<? extends CompletionStage<T>> work) {
-        Decision decision = engine.claimAs(RecordKind.EXECUTE, call, policy);
+        Decision decision = engine.claim(call, policy);
         CompletableFuture<T> result = new CompletableFuture<>();
         if (decision instanceof Decision.Run run) {
             begin(run.execution(), work)
@@ -56,7 +55,7 @@ final class WorkRunner {
                                     ? succeeded(run.execution(), codec, value)
                                     : failedAsync(run.execution(), codec, failure)));
         } else {
-            CompletableFuture<Decision> decided = engine.awaitAs(RecordKind.EXECUTE, decision, call, policy, maxWait);
+            CompletableFuture<Decision> decided = engine.await(decision, call, policy, maxWait);
             Runnable end = () -> complete(result, () -> instead(call.id(), codec, decided.join()));
             if (decided.isDone()) {
                 end.run();
@@ -97,18 +96,6 @@ final class WorkRunner {
             result.complete(ending.get());
         } catch (Throwable e) {
             result.completeExceptionally(e);
-        }
-    }
-
-    private static Decision waitFor(CompletableFuture<Decision> decision) {
-        try {
-            return decision.get();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            decision.cancel(false);
-            return FixedDecisions.askAgain();
-        } catch (ExecutionException e) {
-            throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
         }
     }
 

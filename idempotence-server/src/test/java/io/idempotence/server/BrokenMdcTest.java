@@ -182,14 +182,13 @@ class BrokenMdcTest {
         });
         IdempotencePolicy shortLease =
                 IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
-        ClaimedExecution execution = ((Decision.Run)
-                        idempotence.engine().claimAs(RecordKind.EXECUTE, IdempotentCall.of(id), shortLease))
-                .execution();
+        ClaimedExecution execution =
+                ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), shortLease)).execution();
         try (FailingMdc mdc = FailingMdc.failing("remove", call -> true)) {
             long failed = storage.count(Call.RENEW);
             await().until(() -> storage.count(Call.RENEW) > failed + 3);
         }
         execution.finishWithoutResult(Verdict.KEEP);
-        assertThat(state()).isEqualTo(State.COMPLETED);
+        assertThat(memory.find(execution.key()).orElseThrow().state()).isEqualTo(State.COMPLETED);
     }
 }

@@ -2,8 +2,8 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotenceHeaders;
-import io.idempotence.http.Refusal;
 import io.idempotence.server.Decision;
+import io.idempotence.server.Engine;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
@@ -13,7 +13,6 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -74,7 +73,7 @@ final class DuplicateWait {
                 dispatchWhenDecided(id, request, response, decision);
                 return null;
             }
-            return blocking(decision);
+            return Engine.waitFor(decision);
         }
 
         @Override
@@ -176,18 +175,6 @@ final class DuplicateWait {
             return decided;
         }
         return null;
-    }
-
-    private static Decision blocking(CompletableFuture<Decision> decision) {
-        try {
-            return decision.get();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            decision.cancel(false);
-            return new Decision.Refuse(Refusal.IN_PROGRESS, Duration.ofSeconds(1));
-        } catch (ExecutionException e) {
-            throw new IllegalStateException("the wait for a decision failed; expected a decision or a refusal", e);
-        }
     }
 
     /** A listener that cancels the wait when the request ends, for example because the client disconnected. */
