@@ -4,9 +4,7 @@ import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.IdempotencyKeyHeader;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
-import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /** The settings of a filter, as {@link IdempotenceFilterBuilder} collects them. */
@@ -20,7 +18,6 @@ record FilterConfiguration(
         int maxRequestBody,
         int maxResponseBody,
         long maxMemory,
-        @Nullable BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice,
         BodyForm bodyForm,
         FormRules.Limits formLimits,
         List<String> keptHeaders,
@@ -39,15 +36,13 @@ record FilterConfiguration(
         // A caller that sends an ID with a PUT or DELETE relies on it: it must not run unprotected (P6).
         boolean isProtected = isListed || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null;
         RequestSettings settings = settingsFor(request).of(isProtected, isListed && keyRequired);
-        RequestSettings chosen = (choice == null ? settings : choice.apply(request, settings)).chosen(request);
+        RequestSettings chosen = settings.chosen(request);
         return chosen.isProtected() ? chosen : null;
     }
 
-    /** Returns the settings of all requests of a method and path; empty if they are chosen request by request. */
-    Optional<RequestSettings> settingsOf(String method, String path) {
-        return choice == null
-                ? Optional.of(settingsFor(method, path).of(true, methods.contains(method) && keyRequired))
-                : Optional.empty();
+    /** Returns the settings of the protected requests of a method and path. */
+    RequestSettings settingsOf(String method, String path) {
+        return settingsFor(method, path).of(true, methods.contains(method) && keyRequired);
     }
 
     private PolicySettings settingsFor(HttpServletRequest request) {

@@ -170,9 +170,9 @@ public final class IdempotenceFilter implements Filter {
      *
      * @param method an HTTP method, for example {@code POST}
      * @param path relative to the context; a segment in braces is one with any value
-     * @return the settings, or empty if {@link IdempotenceFilterBuilder#settings} chooses them request by request
+     * @return the settings
      */
-    public Optional<RequestSettings> settingsOf(String method, String path) {
+    public RequestSettings settingsOf(String method, String path) {
         return config.settingsOf(method, path);
     }
 

@@ -4,7 +4,6 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
-import jakarta.servlet.http.HttpServletRequest;
 import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,9 +12,7 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.function.BiFunction;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 
 /** The builder of an {@link IdempotenceFilter}. Its setters return it. Not thread-safe. */
 public final class IdempotenceFilterBuilder {
@@ -33,7 +30,6 @@ public final class IdempotenceFilterBuilder {
     private int maxFormSize = -1;
     private long maxMemory = Runtime.getRuntime().maxMemory() / 4;
     private Duration maxWait = Duration.ofSeconds(10);
-    private @Nullable BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> settings;
     private URI problemBase = URI.create("urn:idempotence:problem:");
     private final List<String> keptHeaders = new ArrayList<>(KeptHeaders.STANDARD);
 
@@ -214,20 +210,6 @@ public final class IdempotenceFilterBuilder {
         return this;
     }
 
-    /**
-     * Chooses the settings of each request, for integrations that know the request's handler. It is called once for each request that this
-     * filter covers, before the ID is read, unless the method is GET, HEAD, OPTIONS or TRACE. A request that it throws for fails, and does
-     * not run.
-     *
-     * @param choice gets the request and the settings that this filter has for it, and returns the same settings or others. For a PUT or
-     *     DELETE without an ID it gets unprotected ones
-     */
-    public IdempotenceFilterBuilder settings(
-            BiFunction<? super HttpServletRequest, ? super RequestSettings, RequestSettings> choice) {
-        this.settings = Objects.requireNonNull(choice, "choice");
-        return this;
-    }
-
     private static int size(String name, int bytes) {
         if (bytes < 0 || bytes > 1 << 30) {
             throw new IllegalArgumentException(name + " must be 0 to 1073741824 bytes, got " + bytes);
@@ -282,7 +264,6 @@ public final class IdempotenceFilterBuilder {
                 maxRequestBody,
                 maxResponseBody,
                 maxMemory,
-                settings,
                 bodyForm,
                 new FormRules.Limits(maxFormParameters, maxFormSize),
                 List.copyOf(keptHeaders),

@@ -10,7 +10,7 @@ import java.util.function.BiFunction;
 /**
  * The settings of a filter for one request. Immutable.
  *
- * <p>{@link IdempotenceFilterBuilder#settings} changes them request by request, and then {@link #choose} does.
+ * <p>They are those of the {@link IdempotenceFilterBuilder}, which {@link #choose} may change request by request.
  *
  * @param isProtected whether the request is protected if it carries an ID. If not, the request passes through untouched
  * @param requiresId whether a protected request must carry an ID

@@ -108,9 +108,8 @@ final class FilterCoverage {
      *
      * @param registration the bean that registers the filter
      * @param requests their method and path
-     * @param settings empty if the filter chooses them request by request
      */
-    record Configured(String registration, String requests, Optional<RequestSettings> settings) {}
+    record Configured(String registration, String requests, RequestSettings settings) {}
 
     FilterCoverage(ApplicationContext context) {
         filters = context.getBeansOfType(FilterRegistrationBean.class).entrySet().stream()

@@ -12,7 +12,6 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -66,10 +65,11 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         settings.put("value", new Setting(String.valueOf(declared.isIdempotent()), Origin.ANNOTATION));
         if (declared.isIdempotent()) {
             settings.put("required", new Setting(String.valueOf(declared.required()), Origin.ANNOTATION));
-            Map<String, Optional<Fallback>> fallbacks = new TreeMap<>();
+            Map<String, Fallback> fallbacks = new TreeMap<>();
             for (FilterCoverage.Configured one : operation.configured()) {
                 fallbacks.put(
-                        one.requests(), one.settings().map(known -> new Fallback(known.policy(), known.maxWait())));
+                        one.requests(),
+                        new Fallback(one.settings().policy(), one.settings().maxWait()));
             }
             addPolicy(settings, declared, fallbacks.isEmpty() ? ofApplication() : fallbacks);
         }
@@ -89,13 +89,12 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         return new IdempotentOperation(Kind.METHOD, List.of(), List.of(), operation.handler(), settings);
     }
 
-    private Map<String, Optional<Fallback>> ofApplication() {
-        return Map.of("", Optional.of(new Fallback(sources.policy(), sources.maxWait())));
+    private Map<String, Fallback> ofApplication() {
+        return Map.of("", new Fallback(sources.policy(), sources.maxWait()));
     }
 
-    /** @param fallbacks by the requests that it applies to; empty where a filter chooses request by request */
-    private void addPolicy(
-            Map<String, Setting> settings, OperationSettings declared, Map<String, Optional<Fallback>> fallbacks) {
+    /** @param fallbacks by the requests that it applies to */
+    private void addPolicy(Map<String, Setting> settings, OperationSettings declared, Map<String, Fallback> fallbacks) {
         put(
                 settings,
                 "retention",
@@ -124,7 +123,7 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
             Map<String, Setting> settings,
             String name,
             @Nullable String declared,
-            Map<String, Optional<Fallback>> fallbacks,
+            Map<String, Fallback> fallbacks,
             Function<Fallback, String> text) {
         if (declared != null) {
             settings.put(name, new Setting(declared, Origin.ANNOTATION));
@@ -132,9 +131,7 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
         }
         Map<Setting, List<String>> found = new LinkedHashMap<>();
         fallbacks.forEach((requests, known) -> found.computeIfAbsent(
-                        known.map(one -> setting(name, text.apply(one), text))
-                                .orElse(new Setting("chosen for each request", Origin.BEAN)),
-                        setting -> new ArrayList<>())
+                        setting(name, text.apply(known), text), setting -> new ArrayList<>())
                 .add(requests));
         settings.put(
                 name,

@@ -183,13 +183,12 @@ final class HandlerOperations {
     private void checkSettings(
             HandlerOperation operation, List<FilterCoverage.Configured> configured, OperationFaults faults) {
         String usual = fault(operation, new RequestSettings(true, true, sources.policy(), Duration.ZERO));
-        boolean isAnyKnown = configured.stream().anyMatch(one -> one.settings().isPresent());
-        if (usual != null && !isAnyKnown) {
+        if (usual != null && configured.isEmpty()) {
             faults.add(usual, operation.declared().fix(usual) + ".");
             return;
         }
         for (FilterCoverage.Configured one : configured) {
-            String fault = one.settings().map(known -> fault(operation, known)).orElse(null);
+            String fault = fault(operation, one.settings());
             if (fault != null && fault.equals(usual)) {
                 faults.add(fault, operation.declared().fix(fault) + ".");
                 return;

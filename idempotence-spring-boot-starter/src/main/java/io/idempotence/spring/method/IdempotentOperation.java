@@ -25,8 +25,7 @@ public record IdempotentOperation(
     /**
      * A setting.
      *
-     * @param value its value. If the filters of a handler differ, each value with its requests: {@code 1d for POST /a; 7d for POST /b}. If
-     *     a filter chooses it request by request, {@code chosen for each request}
+     * @param value its value. If the filters of a handler differ, each value with its requests: {@code 1d for POST /a; 7d for POST /b}
      * @param origin where the value comes from
      */
     public record Setting(String value, Origin origin) {}

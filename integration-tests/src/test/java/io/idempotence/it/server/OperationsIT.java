@@ -26,6 +26,7 @@ import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiFunction;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -86,11 +87,22 @@ class OperationsIT extends FilterTestBase {
         };
     }
 
+    /** A server whose application chooses the settings of each request. */
+    private ServletServer serveChosen(
+            ServletServer.Handler handler,
+            BiFunction<HttpServletRequest, RequestSettings, RequestSettings> choice,
+            UnaryOperator<IdempotenceFilterBuilder> options) {
+        Idempotence idempotence = idempotence();
+        return start(handler, context -> {
+            RequestSettings.choose(context, choice);
+            options.apply(IdempotenceFilter.builder(idempotence)).build().install(context);
+        });
+    }
+
     @Test
     void theSettingsOfARequestReplaceThoseOfTheFilter() {
-        ServletServer server = serve(
-                (request, response) -> respond(response, 500, "broken"),
-                filter -> filter.settings(OperationsIT::chosen));
+        ServletServer server = serveChosen(
+                (request, response) -> respond(response, 500, "broken"), OperationsIT::chosen, filter -> filter);
         assertThat(isReplayed(server, "/keeps")).isTrue();
         assertThat(isReplayed(server, "/others")).isFalse();
         assertThat(text(post(server.uri("/optional"), null, "{}"))).isEqualTo("broken");
@@ -104,13 +116,13 @@ class OperationsIT extends FilterTestBase {
     @DisplayName("P6: the settings of a request may require an ID for any unsafe method")
     void theSettingsOfARequestMayRequireAnIdForAnyUnsafeMethod() {
         List<String> asked = new CopyOnWriteArrayList<>();
-        ServletServer server = serve(
+        ServletServer server = serveChosen(
                 (request, response) -> respond(response, 200, "put"),
-                filter -> filter.settings((request, asConfigured) -> {
-                            asked.add(request.getMethod() + " " + asConfigured.isProtected());
-                            return chosen(request, asConfigured);
-                        })
-                        .methods("POST"));
+                (request, asConfigured) -> {
+                    asked.add(request.getMethod() + " " + asConfigured.isProtected());
+                    return chosen(request, asConfigured);
+                },
+                filter -> filter.methods("POST"));
         assertThat(refusal(send(request("PUT", server.uri("/keeps"), null, "{}"))))
                 .isEqualTo("key-missing");
         assertThat(text(send(request("PUT", server.uri("/others"), null, "{}"))))
@@ -122,11 +134,12 @@ class OperationsIT extends FilterTestBase {
     @Test
     @DisplayName("P6: a request whose settings cannot be chosen does not run")
     void aRequestWhoseSettingsCannotBeChosenDoesNotRun() {
-        ServletServer server = serve(
+        ServletServer server = serveChosen(
                 (request, response) -> respond(response, 200, "ran"),
-                filter -> filter.settings((request, asConfigured) -> {
+                (request, asConfigured) -> {
                     throw new IllegalStateException("no such operation");
-                }));
+                },
+                filter -> filter);
         assertThat(post(server.uri("/a"), id, "{}").statusCode()).isEqualTo(500);
         assertThat(runs).hasValue(0);
     }

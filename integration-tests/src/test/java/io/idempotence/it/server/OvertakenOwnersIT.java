@@ -11,6 +11,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentExecution;
 import io.idempotence.server.jdbc.EmbeddedPostgreSql;
@@ -81,8 +82,8 @@ class OvertakenOwnersIT extends FilterTestBase {
     }
 
     private ServletServer serveOvertaken(Handler first) {
-        return serve(
-                idempotence(new FaultyStorage(storage).withoutRenewals()),
+        Idempotence idempotence = idempotence(new FaultyStorage(storage).withoutRenewals());
+        return start(
                 (request, response) -> {
                     if (runs.get() == 1) {
                         firstStarted.countDown();
@@ -95,14 +96,21 @@ class OvertakenOwnersIT extends FilterTestBase {
                         respond(response, 201, "paid by the second");
                     }
                 },
-                filter -> filter.settings((request, settings) -> firstStarted.getCount() > 0
-                        ? settings
-                        // A duplicate that the machine delays must not overtake the second owner as well.
-                        : new RequestSettings(
-                                settings.isProtected(),
-                                settings.requiresId(),
-                                IdempotencePolicy.defaults(),
-                                settings.maxWait())));
+                context -> {
+                    RequestSettings.choose(context, this::chosen);
+                    IdempotenceFilter.install(context, idempotence);
+                });
+    }
+
+    /** A duplicate that the machine delays must not overtake the second owner as well. */
+    private RequestSettings chosen(HttpServletRequest request, RequestSettings settings) {
+        return firstStarted.getCount() > 0
+                ? settings
+                : new RequestSettings(
+                        settings.isProtected(),
+                        settings.requiresId(),
+                        IdempotencePolicy.defaults(),
+                        settings.maxWait());
     }
 
     private CompletableFuture<HttpResponse<byte[]>> send(ServletServer server) {

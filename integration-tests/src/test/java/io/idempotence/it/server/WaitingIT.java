@@ -312,8 +312,14 @@ class WaitingIT {
         ServletServer server = serve(
                 this::slow,
                 true,
-                filter -> filter.settings((request, asConfigured) ->
-                        new RequestSettings(true, true, asConfigured.policy(), Duration.ofMillis(50))));
+                (request, response, chain) -> {
+                    RequestSettings.choose(
+                            request.getServletContext(),
+                            (chosen, asConfigured) ->
+                                    new RequestSettings(true, true, asConfigured.policy(), Duration.ofMillis(50)));
+                    chain.doFilter(request, response);
+                },
+                filter -> filter);
         first(server);
 
         assertInProgress(duplicate(server, "wait=999999999").join());

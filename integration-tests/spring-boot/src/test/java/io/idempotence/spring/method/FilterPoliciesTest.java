@@ -6,7 +6,6 @@ import io.idempotence.Idempotent;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
-import io.idempotence.server.servlet.RequestSettings;
 import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.method.IdempotentOperation.Origin;
 import io.idempotence.spring.method.IdempotentOperation.Setting;
@@ -268,33 +267,6 @@ class FilterPoliciesTest {
                                     "lease", new Setting("30s for POST /moves; 2h for POST /transfers", Origin.BEAN))
                             .containsEntry("maxWait", new Setting("2s", Origin.BEAN))
                             .containsEntry("retention", new Setting("1d", Origin.DEFAULT)));
-        }
-    }
-
-    @Import(Refunds.class)
-    static class ChosenByRequest {
-        @Bean
-        IdempotenceFilter own(Idempotence idempotence) {
-            return IdempotenceFilter.builder(idempotence)
-                    .settings((request, settings) -> new RequestSettings(
-                            true,
-                            true,
-                            request.getHeader("X-Long") == null ? settings.policy() : LONG,
-                            settings.maxWait()))
-                    .build();
-        }
-    }
-
-    @Test
-    void settingsThatAreChosenRequestByRequestAreCheckedThen() {
-        try (TestServer server = TestServer.start(ChosenByRequest.class)) {
-            assertThat(server.post("/refunds/7", id).body()).startsWith("refunded");
-            assertThat(server.post("/refunds/7", id, "X-Long", "yes").status()).isEqualTo(500);
-            assertThat(server.bean(IdempotentOperations.class).all())
-                    .singleElement()
-                    .satisfies(operation -> assertThat(operation.settings())
-                            .containsEntry("lease", new Setting("chosen for each request", Origin.BEAN))
-                            .containsEntry("retention", new Setting("1h", Origin.ANNOTATION)));
         }
     }
 }
