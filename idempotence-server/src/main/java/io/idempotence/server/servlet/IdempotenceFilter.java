@@ -3,6 +3,7 @@ package io.idempotence.server.servlet;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.InvalidIdempotencyKeyException;
+import io.idempotence.http.Refusal;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Engine;
@@ -322,6 +323,9 @@ public final class IdempotenceFilter implements Filter {
         }
         // Thousands may wait, and each needs only its fingerprint.
         content.discard();
+        if (!(decision instanceof Decision.Refuse refuse) || refuse.refusal() != Refusal.IN_PROGRESS) {
+            return decision;
+        }
         try (DuplicateWait.Turn turn = waiting.turn(request, response, settings.maxWait(), mapping.isInstalled())) {
             return turn.await(id, engine.await(decision, call, policy, turn.patience()));
         }

@@ -21,41 +21,56 @@ final class ResponseRecorder {
 
     /** Returns the result of a response that was written or redirected. */
     byte[] result(ResponseBuffer buffer, @Nullable DeferredResponse deferred, int status) {
-        if (deferred instanceof DeferredResponse.StoredRedirect redirect) {
-            String location = buffer.sessionIds().removedFrom(redirect.location());
-            StoredResponse.Form form = location.equals(redirect.location())
-                    ? StoredResponse.Form.REDIRECT
-                    : StoredResponse.Form.ENCODED_REDIRECT;
-            List<StoredResponse.Header> kept = new ArrayList<>(keptHeaders(buffer));
-            kept.removeIf(header -> header.name().equals("Location"));
-            kept.add(new StoredResponse.Header("Location", location));
-            ByteBuffer body = buffer.sessionIds().removedFrom(buffer.body());
-            return new StoredResponse(form, buffer.text(), redirect.status(), kept, body).toBytes();
+        return deferred instanceof DeferredResponse.StoredRedirect redirect
+                ? redirected(buffer, redirect)
+                : written(buffer, status);
+    }
+
+    private byte[] redirected(ResponseBuffer written, DeferredResponse.StoredRedirect redirect) {
+        ByteBuffer body = written.body();
+        List<StoredResponse.Header> kept = new ArrayList<>(keptHeaders(written));
+        if (!redirect.clearBuffer() && !isReplayable(written, body, kept)) {
+            return ClaimResult.noResult();
         }
-        return written(buffer, status);
+        String location = written.sessionIds().removedFrom(redirect.location());
+        StoredResponse.Form form = location.equals(redirect.location())
+                ? StoredResponse.Form.REDIRECT
+                : StoredResponse.Form.ENCODED_REDIRECT;
+        kept.removeIf(header -> header.name().equals("Location"));
+        kept.add(new StoredResponse.Header("Location", location));
+        ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
+        return new StoredResponse(form, written.text(), redirect.status(), kept, withoutIds).toBytes();
     }
 
     /** Returns the result of a response that was written; {@link ClaimResult#noResult} if it cannot be replayed as it was. */
     byte[] written(ResponseBuffer written, int status) {
         ByteBuffer body = written.body();
-        if (written.oversize()) {
-            execution.oversize();
-            return ClaimResult.noResult();
-        }
-        if (!written.isWhatTheClientGets(body.remaining())) {
-            LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
-                    + " its response is not stored, and duplicates are refused as result-unavailable");
-            return ClaimResult.noResult();
-        }
         List<StoredResponse.Header> kept = keptHeaders(written);
-        if (hidesSessionIds(written, body, kept)) {
-            LOG.warn(
-                    "A response was compressed after a session ID had been put into one of its URLs; it is not stored, and duplicates are"
-                            + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
+        if (!isReplayable(written, body, kept)) {
             return ClaimResult.noResult();
         }
         ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
         return new StoredResponse(StoredResponse.Form.WRITTEN, written.text(), status, kept, withoutIds).toBytes();
+    }
+
+    /** Whether the body is all that the client gets. Reports why not. */
+    private boolean isReplayable(ResponseBuffer written, ByteBuffer body, List<StoredResponse.Header> kept) {
+        if (written.oversize()) {
+            execution.oversize();
+            return false;
+        }
+        if (!written.isWhatTheClientGets(body.remaining())) {
+            LOG.warn("A handler declared another Content-Length than it wrote, or wrote past the response it was given;"
+                    + " its response is not stored, and duplicates are refused as result-unavailable");
+            return false;
+        }
+        if (hidesSessionIds(written, body, kept)) {
+            LOG.warn(
+                    "A response was compressed after a session ID had been put into one of its URLs; it is not stored, and duplicates are"
+                            + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
+            return false;
+        }
+        return true;
     }
 
     /** Whether the handler, or a filter behind this one, has encoded session IDs, so that they cannot be removed. */
