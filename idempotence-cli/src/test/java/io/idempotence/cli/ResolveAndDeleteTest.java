@@ -120,7 +120,7 @@ class ResolveAndDeleteTest {
             StorageKey key = tool.abandon().key();
             boolean applied = options[0].equals("--applied");
             person.answers = question -> {
-                admin.resolve(key, applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
+                admin.resolve(admin.find(key).orElseThrow(), applied ? Resolution.APPLIED : Resolution.NOT_APPLIED);
                 return true;
             };
             List<String> args = new ArrayList<>(List.of("resolve", "--key", key.value()));

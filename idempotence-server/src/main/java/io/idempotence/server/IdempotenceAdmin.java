@@ -173,18 +173,6 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Resolves an uncertain record in its current state, by compare-and-set (T17).
-     *
-     * @param resolution what the business data shows
-     * @return whether the record was resolved, or why not
-     * @throws CorruptRecordException if it cannot be read
-     */
-    public Resolved resolve(StorageKey key, Resolution resolution) {
-        Objects.requireNonNull(resolution, "resolution");
-        return find(key).map(record -> resolve(record, resolution)).orElse(Resolved.NOT_FOUND);
-    }
-
-    /**
      * Resolves an uncertain record in the state in which a person saw it, by compare-and-set. If it has changed since, nothing is done.
      *
      * @param seen the record as the person saw it

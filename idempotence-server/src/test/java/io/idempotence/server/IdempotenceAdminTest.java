@@ -64,6 +64,10 @@ class IdempotenceAdminTest {
         storage.close();
     }
 
+    private IdempotenceRecord seen(StorageKey key) {
+        return admin.find(key).orElseThrow();
+    }
+
     @Test
     void listsWhatHasBeenAbandonedForSomeTime() {
         StorageKey abandoned = abandon(newId()).key();
@@ -97,7 +101,7 @@ class IdempotenceAdminTest {
         IdempotenceId id = newId();
         StorageKey key = abandon(id).key();
 
-        assertThat(admin.withRetention(Duration.ofMinutes(10)).resolve(key, Resolution.APPLIED))
+        assertThat(admin.withRetention(Duration.ofMinutes(10)).resolve(seen(key), Resolution.APPLIED))
                 .isEqualTo(Resolved.DONE);
 
         assertThat(admin.find(key)).hasValueSatisfying(record -> {
@@ -116,7 +120,7 @@ class IdempotenceAdminTest {
         StorageKey key = abandon(id).key();
         assertThat(refusalOf(id)).isEqualTo(Refusal.OUTCOME_UNKNOWN);
 
-        assertThat(admin.resolve(key, Resolution.NOT_APPLIED)).isEqualTo(Resolved.DONE);
+        assertThat(admin.resolve(seen(key), Resolution.NOT_APPLIED)).isEqualTo(Resolved.DONE);
 
         assertThat(admin.find(key)).hasValueSatisfying(record -> {
             assertThat(record.state()).isEqualTo(State.RELEASED);
@@ -131,7 +135,7 @@ class IdempotenceAdminTest {
     @Test
     void resolvesOnlyWhatWasLookedAt() {
         Claim first = abandon(newId());
-        IdempotenceRecord seen = admin.find(first.key()).orElseThrow();
+        IdempotenceRecord seen = seen(first.key());
         storage.claim(request(first.key(), LEASE, true));
         awaitAbandoned(first.key());
 
@@ -149,7 +153,7 @@ class IdempotenceAdminTest {
     void whatWasSentTwiceIsReportedAsResolved(Resolution resolution) {
         FaultyStorage twice = new FaultyStorage(storage);
         IdempotenceAdmin operator = IdempotenceAdmin.of(twice, namespace);
-        IdempotenceRecord seen = admin.find(abandon(newId()).key()).orElseThrow();
+        IdempotenceRecord seen = seen(abandon(newId()).key());
         twice.before((call, key) -> {
             if (call == FaultyStorage.Call.RESOLVE) {
                 storage.resolve(key, seen.fence(), resolution, RETENTION);
@@ -164,7 +168,7 @@ class IdempotenceAdminTest {
     @Test
     void lateOwnerWhoCompletesWinsOverTheOperator() {
         Claim late = abandon(newId());
-        IdempotenceRecord seen = admin.find(late.key()).orElseThrow();
+        IdempotenceRecord seen = seen(late.key());
         storage.complete(late, new byte[] {1, 2}, RETENTION);
 
         assertThat(admin.resolve(seen, Resolution.NOT_APPLIED)).isEqualTo(Resolved.CHANGED);
@@ -177,7 +181,7 @@ class IdempotenceAdminTest {
     @Test
     void lateOwnerIsFencedOnceAnOperatorHasDecided() {
         Claim late = abandon(newId());
-        admin.resolve(late.key(), Resolution.APPLIED);
+        admin.resolve(seen(late.key()), Resolution.APPLIED);
 
         assertThat(storage.complete(late, new byte[] {1, 2}, RETENTION)).isInstanceOf(WriteResult.Fenced.class);
     }
@@ -186,8 +190,7 @@ class IdempotenceAdminTest {
     void resolvesNothingThatIsCertain() {
         StorageKey running = claim(admin.executeKey(newId()), RETENTION).key();
 
-        assertThat(admin.resolve(running, Resolution.NOT_APPLIED)).isEqualTo(Resolved.NOT_UNCERTAIN);
-        assertThat(admin.resolve(admin.executeKey(newId()), Resolution.APPLIED)).isEqualTo(Resolved.NOT_FOUND);
+        assertThat(admin.resolve(seen(running), Resolution.NOT_APPLIED)).isEqualTo(Resolved.NOT_UNCERTAIN);
         assertThat(admin.find(running))
                 .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.IN_PROGRESS));
     }
@@ -235,8 +238,11 @@ class IdempotenceAdminTest {
             for (StorageKey key : List.of(other, noRecord)) {
                 assertThatIllegalArgumentException().isThrownBy(() -> admin.delete(key));
                 assertThatIllegalArgumentException().isThrownBy(() -> admin.find(key));
-                assertThatIllegalArgumentException().isThrownBy(() -> admin.resolve(key, Resolution.APPLIED));
             }
+            claim(other, RETENTION);
+            IdempotenceRecord theirs =
+                    IdempotenceAdmin.of(storage, "other").find(other).orElseThrow();
+            assertThatIllegalArgumentException().isThrownBy(() -> admin.resolve(theirs, Resolution.APPLIED));
             assertThat(jedis.get(noRecord.value())).isEqualTo("theirs");
         }
     }
@@ -244,17 +250,15 @@ class IdempotenceAdminTest {
     /** A null that counted as "not applied" would let the operation run again. */
     @Test
     void refusesNullAtTheDoor() {
-        StorageKey key = abandon(newId()).key();
-        IdempotenceRecord seen = admin.find(key).orElseThrow();
+        IdempotenceRecord seen = seen(abandon(newId()).key());
 
         assertThatNullPointerException().isThrownBy(() -> admin.resolve(seen, null));
-        assertThatNullPointerException().isThrownBy(() -> admin.resolve(key, null));
         assertThatNullPointerException().isThrownBy(() -> admin.listUncertain(null));
         assertThatNullPointerException().isThrownBy(() -> admin.stats(null));
         assertThatNullPointerException().isThrownBy(() -> admin.withRetention(null));
         assertThatNullPointerException().isThrownBy(() -> IdempotenceAdmin.of(null, namespace));
         assertThatNullPointerException().isThrownBy(() -> IdempotenceAdmin.of(storage, null));
-        assertThat(admin.find(key))
+        assertThat(admin.find(seen.key()))
                 .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.ABANDONED));
     }
 
@@ -320,7 +324,7 @@ class IdempotenceAdminTest {
     @Test
     void retentionOfWhatIsResolvedIsAtLeastAMillisecond() {
         StorageKey key = abandon(newId()).key();
-        assertThat(admin.withRetention(Duration.ofMillis(1)).resolve(key, Resolution.APPLIED))
+        assertThat(admin.withRetention(Duration.ofMillis(1)).resolve(seen(key), Resolution.APPLIED))
                 .isEqualTo(Resolved.DONE);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> admin.withRetention(Duration.ofNanos(999_999)))
