@@ -1,7 +1,11 @@
 package io.idempotence.server.servlet;
 
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.io.Writer;
+import java.util.concurrent.Executor;
 
 /** The destination of what a handler writes. */
 interface HandlerOutput {
@@ -25,4 +29,97 @@ interface HandlerOutput {
     void flush();
 
     void close();
+
+    /** The stream through which a handler writes its response. It is always ready. */
+    final class HeldStream extends ServletOutputStream {
+        private final HandlerOutput output;
+        private final BodyBuffer body;
+        private final Executor afterDispatch;
+
+        /** @param afterDispatch runs the listener, which a container calls when the dispatch has ended */
+        HeldStream(HandlerOutput output, BodyBuffer body, Executor afterDispatch) {
+            this.output = output;
+            this.body = body;
+            this.afterDispatch = afterDispatch;
+        }
+
+        @Override
+        public boolean isReady() {
+            return true;
+        }
+
+        @Override
+        public void setWriteListener(WriteListener listener) {
+            afterDispatch.execute(() -> {
+                try {
+                    listener.onWritePossible();
+                } catch (IOException | RuntimeException e) {
+                    listener.onError(e);
+                }
+            });
+        }
+
+        @Override
+        public void write(int b) {
+            output.write(
+                    1,
+                    () -> body.write(b),
+                    () -> output.target().getOutputStream().write(b));
+        }
+
+        @Override
+        public void write(byte[] buffer, int offset, int length) {
+            output.write(
+                    length,
+                    () -> body.write(buffer, offset, length),
+                    () -> output.target().getOutputStream().write(buffer, offset, length));
+        }
+
+        @Override
+        public void flush() {
+            output.flush();
+        }
+
+        @Override
+        public void close() {
+            output.close();
+        }
+    }
+
+    /** The writer through which a handler writes its response. */
+    final class HeldWriter extends Writer {
+        private final HandlerOutput output;
+        private final BodyBuffer body;
+
+        HeldWriter(HandlerOutput output, BodyBuffer body) {
+            this.output = output;
+            this.body = body;
+        }
+
+        @Override
+        public void write(String text, int offset, int length) {
+            output.write(
+                    length,
+                    () -> body.write(text, offset, length),
+                    () -> output.target().getWriter().write(text, offset, length));
+        }
+
+        @Override
+        public void write(char[] buffer, int offset, int length) {
+            output.write(
+                    length,
+                    () -> body.write(buffer, offset, length),
+                    () -> output.target().getWriter().write(buffer, offset, length));
+        }
+
+        @Override
+        public void flush() {
+            output.flush();
+        }
+
+        @Override
+        public void close() {
+            output.close();
+        }
+    }
 }
