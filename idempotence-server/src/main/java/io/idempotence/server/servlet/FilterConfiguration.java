@@ -22,6 +22,17 @@ record FilterConfiguration(
         FormRules.Limits formLimits,
         List<String> keptHeaders,
         String problemBase) {
+    /**
+     * The settings of the requests that a method and a URL pattern cover.
+     *
+     * @param method empty for all methods
+     */
+    record OperationPolicy(String method, UrlPattern pattern, PolicySettings settings) {
+        boolean covers(String requestMethod, String path) {
+            return (method.isEmpty() || method.equals(requestMethod)) && pattern.covers(path);
+        }
+    }
+
     /** Methods that must change nothing. */
     static final Set<String> SAFE_METHODS = Set.of("GET", "HEAD", "OPTIONS", "TRACE");
 

@@ -16,9 +16,39 @@ import java.util.function.Function;
 
 /** The builder of an {@link IdempotenceFilter}. Its setters return it. Not thread-safe. */
 public final class IdempotenceFilterBuilder {
+    /** The response headers that are always kept, besides Content-Type, which belongs to the body. */
+    private static final List<String> KEPT = List.of(
+            "Content-Language",
+            "Content-Disposition",
+            "Content-Encoding",
+            "Location",
+            "Content-Location",
+            "ETag",
+            "Last-Modified",
+            "Link",
+            "Cache-Control");
+
+    /** The response headers that must not be replayed. */
+    private static final Set<String> NEVER_KEPT = Set.of(
+            "set-cookie",
+            "date",
+            "connection",
+            "keep-alive",
+            "transfer-encoding",
+            "trailer",
+            "upgrade",
+            "te",
+            "content-length",
+            "proxy-authenticate",
+            "www-authenticate",
+            "authorization",
+            "retry-after",
+            "idempotent-replayed",
+            "idempotency-refusal");
+
     private final Idempotence idempotence;
     private IdempotencePolicy policy;
-    private final List<Function<Duration, OperationPolicy>> operations = new ArrayList<>();
+    private final List<Function<Duration, FilterConfiguration.OperationPolicy>> operations = new ArrayList<>();
     private Set<String> methods = Set.of("POST", "PATCH");
     private boolean keyRequired = true;
     private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
@@ -31,7 +61,7 @@ public final class IdempotenceFilterBuilder {
     private long maxMemory = Runtime.getRuntime().maxMemory() / 4;
     private Duration maxWait = Duration.ofSeconds(10);
     private URI problemBase = URI.create("urn:idempotence:problem:");
-    private final List<String> keptHeaders = new ArrayList<>(KeptHeaders.STANDARD);
+    private final List<String> keptHeaders = new ArrayList<>(KEPT);
 
     IdempotenceFilterBuilder(Idempotence idempotence) {
         this.idempotence = idempotence;
@@ -63,7 +93,8 @@ public final class IdempotenceFilterBuilder {
         int space = requests.indexOf(' ');
         String method = space < 0 ? "" : unsafe(requests.substring(0, space));
         UrlPattern pattern = UrlPattern.of(requests.substring(space + 1));
-        operations.add(longest -> new OperationPolicy(method, pattern, PolicySettings.of(policy, longest)));
+        operations.add(longest ->
+                new FilterConfiguration.OperationPolicy(method, pattern, PolicySettings.of(policy, longest)));
         return this;
     }
 
@@ -225,12 +256,23 @@ public final class IdempotenceFilterBuilder {
      */
     public IdempotenceFilterBuilder keepHeaders(String... names) {
         for (String name : names) {
-            KeptHeaders.check(name);
+            checkKept(name);
             if (keptHeaders.stream().noneMatch(name::equalsIgnoreCase) && !name.equalsIgnoreCase("Content-Type")) {
                 keptHeaders.add(name);
             }
         }
         return this;
+    }
+
+    private static void checkKept(String name) {
+        if (!name.matches("[!#$%&'*+.^_`|~0-9A-Za-z-]+")) {
+            throw new IllegalArgumentException(
+                    "keepHeaders expects header names, and one of these is not a header name; pass names such as X-Request-Id");
+        }
+        if (NEVER_KEPT.contains(name.toLowerCase(Locale.ROOT))) {
+            throw new IllegalArgumentException(
+                    "keepHeaders cannot keep '" + name + "': it belongs to one connection, one caller or one moment");
+        }
     }
 
     /**
