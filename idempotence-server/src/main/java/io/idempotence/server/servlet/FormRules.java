@@ -5,6 +5,9 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.Part;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.Charset;
@@ -173,7 +176,7 @@ enum FormRules {
         Charset charset = charsetOfParts(encoding);
         for (Part part : isJetty() ? parts : List.<Part>of()) {
             if ("_charset_".equals(part.getName())) {
-                return known(new String(MultipartBody.bytes(part), StandardCharsets.UTF_8), charset);
+                return known(new String(bytes(part), StandardCharsets.UTF_8), charset);
             }
         }
         return charset;
@@ -189,6 +192,14 @@ enum FormRules {
             return name == null ? otherwise : Charset.forName(name);
         } catch (IllegalArgumentException unknown) {
             return otherwise;
+        }
+    }
+
+    static byte[] bytes(Part part) {
+        try (InputStream in = part.getInputStream()) {
+            return in.readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException("a part that the container has parsed cannot be read", e);
         }
     }
 

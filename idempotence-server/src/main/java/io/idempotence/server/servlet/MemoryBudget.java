@@ -1,9 +1,15 @@
 package io.idempotence.server.servlet;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The memory that all requests of one filter may hold together: request bodies, responses, and replayed results. */
 final class MemoryBudget {
+    /** The most that is reserved for a body before its first byte arrives, whatever length the caller declares. */
+    private static final int FIRST = 8192;
+
     private final long limit;
     private final AtomicLong used = new AtomicLong();
 
@@ -55,6 +61,36 @@ final class MemoryBudget {
             if (!reserve(bytes)) {
                 throw RequestNotTakenException.noMemory();
             }
+        }
+
+        /**
+         * Reads a request body. Returns all of it, or {@code cap + 1} bytes of it if it has more than {@code cap}. Reserves at most
+         * twice what has arrived, or 8 KiB.
+         *
+         * @param declared the length that the caller declares, which may be wrong; negative if it declares none
+         * @throws RequestNotTakenException if the budget does not have as much
+         */
+        byte[] read(InputStream in, long declared, int cap) throws IOException, RequestNotTakenException {
+            byte[] bytes = new byte[(int) Math.min(declared < 0 ? FIRST : Math.min(declared, FIRST), cap)];
+            require(bytes.length);
+            int length = in.readNBytes(bytes, 0, bytes.length);
+            while (length == bytes.length) {
+                // A body of the declared length ends here, and needs no copy.
+                int next = in.read();
+                if (next < 0) {
+                    return bytes;
+                }
+                long expected = declared > length ? Math.min(declared, cap + 1L) : cap + 1L;
+                int larger = (int) Math.min(Math.max(FIRST, 2L * length), expected);
+                require(larger - length);
+                bytes = Arrays.copyOf(bytes, larger);
+                bytes[length++] = (byte) next;
+                if (length > cap) {
+                    return bytes;
+                }
+                length += in.readNBytes(bytes, length, bytes.length - length);
+            }
+            return Arrays.copyOf(bytes, length);
         }
 
         /** Reopens this share and counts bytes again, even beyond the budget. */

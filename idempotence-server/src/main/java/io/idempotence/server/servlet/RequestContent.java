@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.Fingerprint;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletInputStream;
@@ -9,9 +10,12 @@ import java.io.IOException;
 import java.util.Collection;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The content of a request, read before its ID is claimed. It holds memory of the filter's budget until it is closed. */
 final class RequestContent implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RequestContent.class);
     private static final byte[] NOTHING = {};
 
     private final Fingerprint fingerprint;
@@ -93,7 +97,7 @@ final class RequestContent implements AutoCloseable {
         boolean isChunked = request.getHeader("Transfer-Encoding") != null;
         // A body that a filter in front serves again may be finished because it is empty.
         boolean wasSent = declared > 0 || (isChunked && in.isFinished() && !Wrappers.serveBody(request));
-        byte[] body = RequestBody.read(in, declared, cap, memory);
+        byte[] body = memory.read(in, declared, cap);
         if (body.length > cap) {
             throw RequestNotTakenException.tooLarge();
         }
@@ -207,5 +211,48 @@ final class RequestContent implements AutoCloseable {
     public void close() {
         closeBody();
         ofParameters.close();
+    }
+
+    /**
+     * The parts of a multipart request, if its servlet has the container parse them. A container parses them before the body is read, or
+     * never.
+     *
+     * @param parsed null if there are none
+     * @param refusal the container's exception instead: the servlet has no multipart configuration, or the parts are too large. Both are an
+     *     IllegalStateException (Servlet 6, getParts). After the second one the body is consumed
+     */
+    private record MultipartBody(
+            @Nullable Collection<Part> parsed, @Nullable Exception refusal) {
+        private static final MultipartBody NONE = new MultipartBody(null, null);
+
+        /** @param contentType the request's, null if it has none */
+        static MultipartBody of(HttpServletRequest request, @Nullable String contentType)
+                throws IOException, ServletException {
+            if (!"multipart/form-data".equals(MediaTypes.withoutParameters(contentType))) {
+                return NONE;
+            }
+            try {
+                return new MultipartBody(request.getParts(), null);
+            } catch (IllegalStateException | ServletException e) {
+                // Jetty wraps the IllegalStateException.
+                if (!Causes.has(e, IllegalStateException.class)) {
+                    throw e;
+                }
+                LOG.debug(
+                        "the servlet has no multipart configuration and reads the body itself, or the parts are too large",
+                        e);
+                return new MultipartBody(null, e);
+            }
+        }
+
+        /** Throws the container's exception, as without this filter, because the body is consumed. */
+        void throwRefusal() throws ServletException {
+            if (refusal instanceof RuntimeException e) {
+                throw e;
+            }
+            if (refusal instanceof ServletException e) {
+                throw e;
+            }
+        }
     }
 }

@@ -153,7 +153,7 @@ final class RequestFingerprint {
             return body;
         }
         try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(body))) {
-            byte[] plain = RequestBody.read(in, -1, cap, memory);
+            byte[] plain = memory.read(in, -1, cap);
             return plain.length > cap ? body : plain;
         } catch (IOException damaged) {
             return body;

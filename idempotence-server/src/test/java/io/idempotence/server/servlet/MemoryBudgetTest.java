@@ -10,7 +10,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-class RequestBodyTest {
+class MemoryBudgetTest {
     @ParameterizedTest
     @CsvSource({
         // what comes, what was declared, the cap
@@ -39,10 +39,8 @@ class RequestBodyTest {
         new Random(length).nextBytes(body);
         byte[] expected = Arrays.copyOf(body, Math.min(length, cap + 1));
 
-        assertThat(RequestBody.read(new ByteArrayInputStream(body), declared, cap, plenty()))
-                .isEqualTo(expected);
-        assertThat(RequestBody.read(new Dripping(body), declared, cap, plenty()))
-                .isEqualTo(expected);
+        assertThat(plenty().read(new ByteArrayInputStream(body), declared, cap)).isEqualTo(expected);
+        assertThat(plenty().read(new Dripping(body), declared, cap)).isEqualTo(expected);
     }
 
     @ParameterizedTest
@@ -50,7 +48,7 @@ class RequestBodyTest {
     void declaredLengthReservesNoMoreThanTwiceWhatHasCome(int length, long declared) throws Exception {
         Dripping in = new Dripping(new byte[length]);
 
-        assertThat(RequestBody.read(in, declared, 1 << 30, plenty())).hasSize(length);
+        assertThat(plenty().read(in, declared, 1 << 30)).hasSize(length);
         assertThat(in.mostRoom).isLessThanOrEqualTo(Math.max(8192, length));
     }
 
@@ -65,7 +63,7 @@ class RequestBodyTest {
         MemoryBudget.Share share = budget.share();
         InputStream in = new ByteArrayInputStream(new byte[length]);
 
-        assertThatThrownBy(() -> RequestBody.read(in, declared, 1 << 30, share))
+        assertThatThrownBy(() -> share.read(in, declared, 1 << 30))
                 .isInstanceOfSatisfying(
                         RequestNotTakenException.class,
                         e -> assertThat(e.isTooLarge()).isFalse());
