@@ -54,14 +54,7 @@ final class HeldRequest extends HttpServletRequestWrapper {
 
     /** Whether a handler that has {@code request} reads {@code body}. */
     static boolean reads(ServletRequest request, HeldBody body) {
-        ServletRequest current = request;
-        while (current instanceof ServletRequestWrapper wrapper) {
-            if (current instanceof HeldRequest held && held.body == body) {
-                return true;
-            }
-            current = wrapper.getRequest();
-        }
-        return false;
+        return Wrappers.find(request, current -> current instanceof HeldRequest held && held.body == body) != null;
     }
 
     /** Returns the request of an error page, with the form that the container can no longer parse. */

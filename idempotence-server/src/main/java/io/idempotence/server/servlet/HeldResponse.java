@@ -72,14 +72,8 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     /** Returns the held response of {@code buffer} that gets what a handler writes to {@code response}; null if such writes bypass it. */
     static @Nullable HeldResponse in(ServletResponse response, ResponseBuffer buffer) {
-        ServletResponse current = response;
-        while (current instanceof ServletResponseWrapper wrapper) {
-            if (current instanceof HeldResponse held && held.buffer == buffer) {
-                return held;
-            }
-            current = wrapper.getResponse();
-        }
-        return null;
+        return (HeldResponse)
+                Wrappers.find(response, current -> current instanceof HeldResponse held && held.buffer == buffer);
     }
 
     static boolean isOfUndertow(ServletResponse response) {

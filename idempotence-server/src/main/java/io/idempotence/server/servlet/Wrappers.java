@@ -38,11 +38,31 @@ final class Wrappers {
 
     /** The outermost response that presents refusals in a form of its own; null if there is none. */
     static @Nullable RefusalWriter refusalWriter(ServletResponse response) {
+        return (RefusalWriter) find(response, RefusalWriter.class::isInstance);
+    }
+
+    /** The outermost of a request and those that it wraps that passes a test; null if none does. */
+    static @Nullable ServletRequest find(ServletRequest request, Predicate<ServletRequest> test) {
+        ServletRequest current = request;
+        while (!test.test(current)) {
+            if (!(current instanceof ServletRequestWrapper wrapper)) {
+                return null;
+            }
+            current = wrapper.getRequest();
+        }
+        return current;
+    }
+
+    /** The outermost of a response and those that it wraps that passes a test; null if none does. */
+    static @Nullable ServletResponse find(ServletResponse response, Predicate<ServletResponse> test) {
         ServletResponse current = response;
-        while (!(current instanceof RefusalWriter) && current instanceof ServletResponseWrapper wrapper) {
+        while (!test.test(current)) {
+            if (!(current instanceof ServletResponseWrapper wrapper)) {
+                return null;
+            }
             current = wrapper.getResponse();
         }
-        return current instanceof RefusalWriter writer ? writer : null;
+        return current;
     }
 
     /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do. */
@@ -66,26 +86,19 @@ final class Wrappers {
     }
 
     private static boolean any(ServletResponse response, Predicate<Class<?>> test) {
-        ServletResponse current = response;
-        while (current instanceof ServletResponseWrapper wrapper) {
-            if (test.test(wrapper.getClass())) {
-                return true;
-            }
-            current = wrapper.getResponse();
-        }
-        return false;
+        return find(
+                        response,
+                        current -> current instanceof ServletResponseWrapper wrapper && test.test(wrapper.getClass()))
+                != null;
     }
 
     /** Whether a filter in front serves the body itself, perhaps because it has read it. */
     static boolean serveBody(ServletRequest request) {
-        ServletRequest current = request;
-        while (current instanceof ServletRequestWrapper wrapper) {
-            if (overrides(wrapper.getClass(), "getInputStream")) {
-                return true;
-            }
-            current = wrapper.getRequest();
-        }
-        return false;
+        return find(
+                        request,
+                        current -> current instanceof ServletRequestWrapper wrapper
+                                && overrides(wrapper.getClass(), "getInputStream"))
+                != null;
     }
 
     private static boolean overrides(Class<?> wrapper, String method) {
