@@ -276,7 +276,7 @@ final class ExecutionEnd {
     }
 
     private boolean isErrorWithPage() {
-        return filter.errorPages().follow(recordedError);
+        return filter.isErrorWithPage(recordedError);
     }
 
     /** Whether a filter in front shows an error page by a FORWARD dispatch, as that of a Spring Boot application in a WAR does. */
@@ -296,7 +296,7 @@ final class ExecutionEnd {
         }
         awaitsErrorPage = false;
         execution.hold();
-        filter.errorPages().seen(recordedError);
+        filter.hasErrorPage(recordedError);
         try {
             renderErrorPage(chain, request, response);
         } finally {

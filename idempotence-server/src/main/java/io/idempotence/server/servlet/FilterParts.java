@@ -1,16 +1,76 @@
 package io.idempotence.server.servlet;
 
-/**
- * The parts of a filter that each of its protected requests uses.
- *
- * @param errorPages which failures have error pages, as far as the filter has seen them
- * @param seesDispatches whether the filter sees every dispatch of its requests
- * @param seesRequestEnds whether the container reports when the dispatches of a request have ended
- */
-record FilterParts(
-        FilterConfiguration config,
-        ProblemWriter problems,
-        BypassWarning bypass,
-        ErrorPages errorPages,
-        boolean seesDispatches,
-        boolean seesRequestEnds) {}
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The parts of a filter that its protected requests share, and what it has learned from earlier ones. Thread-safe. */
+final class FilterParts {
+    private static final Logger LOG = LoggerFactory.getLogger(FilterParts.class);
+
+    private final FilterConfiguration config;
+    private final ProblemWriter problems;
+    private final BooleanSupplier seesDispatches;
+    private final BooleanSupplier seesRequestEnds;
+    /** The Servlet API does not name the pages, and a container may end the dispatch of a failure before the page begins. */
+    private final Set<Integer> statusesWithPage = ConcurrentHashMap.newKeySet();
+
+    private final AtomicBoolean warnedOfBypass = new AtomicBoolean();
+
+    FilterParts(
+            FilterConfiguration config,
+            ProblemWriter problems,
+            BooleanSupplier seesDispatches,
+            BooleanSupplier seesRequestEnds) {
+        this.config = config;
+        this.problems = problems;
+        this.seesDispatches = seesDispatches;
+        this.seesRequestEnds = seesRequestEnds;
+    }
+
+    FilterConfiguration config() {
+        return config;
+    }
+
+    ProblemWriter problems() {
+        return problems;
+    }
+
+    /** Whether the filter sees every dispatch of its requests. */
+    boolean seesDispatches() {
+        return seesDispatches.getAsBoolean();
+    }
+
+    /** Whether the container reports when the dispatches of a request have ended. */
+    boolean seesRequestEnds() {
+        return seesRequestEnds.getAsBoolean();
+    }
+
+    /** Notes that the application has an error page for failures of this status. */
+    void hasErrorPage(int status) {
+        statusesWithPage.add(status);
+    }
+
+    /** Whether failures of this status have had an error page of the application. */
+    boolean isErrorWithPage(int status) {
+        return statusesWithPage.contains(status);
+    }
+
+    boolean hasWarnedOfBypass() {
+        return warnedOfBypass.get();
+    }
+
+    /** Warns, once, of a filter in front whose request does not return the form fields that are held. */
+    void warnOfBypass(Class<?> wrapper) {
+        if (warnedOfBypass.compareAndSet(false, true)) {
+            LOG.warn(
+                    "A filter in front wraps the request in {}, which does not ask its superclass for parameters; the body is already"
+                            + " read, so that handlers do not get the fields of forms; call super.getParameter, getParameterValues,"
+                            + " getParameterNames and getParameterMap there, or put that filter behind the idempotence filter",
+                    wrapper.getName());
+        }
+    }
+}

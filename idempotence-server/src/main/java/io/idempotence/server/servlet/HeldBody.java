@@ -24,29 +24,28 @@ import org.jspecify.annotations.Nullable;
 /** A request body that was read before the handler runs. The handler reads it as a stream, as text, or as form parameters. */
 final class HeldBody {
     private final RequestContent content;
-    private final BypassWarning bypass;
+    private final FilterParts filter;
     private final Executor afterDispatch;
 
     private @Nullable String encoding;
     private @Nullable ServletInputStream stream;
     private @Nullable BufferedReader reader;
-    private final FormRules.Limits limits;
     private final @Nullable HeldParts parts;
     private @Nullable Map<String, String[]> form;
     private boolean formIsParsed;
     private volatile boolean keepsForm;
 
     /** @param afterDispatch runs the listener of a non-blocking stream */
-    HeldBody(RequestContent content, FormRules.Limits limits, BypassWarning bypass, Executor afterDispatch) {
+    HeldBody(RequestContent content, FilterParts filter, Executor afterDispatch) {
         this.content = content;
-        this.limits = limits;
-        this.bypass = bypass;
+        this.filter = filter;
         this.afterDispatch = afterDispatch;
         this.parts = content.parts() == null ? null : new HeldParts(content.parts(), content.encoding());
     }
 
-    BypassWarning bypass() {
-        return bypass;
+    /** The filter that has read the body. */
+    FilterParts filter() {
+        return filter;
     }
 
     /** The parts that the container has parsed; null if there are none. */
@@ -157,10 +156,14 @@ final class HeldBody {
             return Map.of();
         }
         int before = ofQuery.values().stream().mapToInt(values -> values.length).sum();
-        Map<String, String[]> parameters =
-                rules.parse(content.body(), MediaTypes.of(request), encoding(), before, limits);
+        Map<String, String[]> parameters = parsed(request, before, rules);
         formIsParsed = true;
         return Collections.unmodifiableMap(parameters);
+    }
+
+    private Map<String, String[]> parsed(HttpServletRequest request, int before, FormRules rules) {
+        FormRules.Limits limits = filter.config().formLimits();
+        return rules.parse(content.body(), MediaTypes.of(request), encoding(), before, limits);
     }
 
     /**
@@ -175,8 +178,7 @@ final class HeldBody {
             return Set.of();
         }
         try {
-            return rules.parse(content.body(), MediaTypes.of(request), encoding(), 0, limits)
-                    .keySet();
+            return parsed(request, 0, rules).keySet();
         } catch (RuntimeException theHandlerGetsItIfItAsks) {
             return Set.of();
         }

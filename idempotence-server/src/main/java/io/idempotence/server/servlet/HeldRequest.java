@@ -209,12 +209,12 @@ final class HeldRequest extends HttpServletRequestWrapper {
                 || form == null
                 || form.asked
                 || body.isOfContainer()
-                || body.bypass().isGiven()) {
+                || body.filter().hasWarnedOfBypass()) {
             return;
         }
         Set<String> names = form.namesOfForm();
         if (asked == null ? !found.containsAll(names) : names.contains(asked)) {
-            body.bypass().give(getRequest().getClass());
+            body.filter().warnOfBypass(getRequest().getClass());
         }
     }
 

@@ -75,26 +75,25 @@ public final class IdempotenceFilter implements Filter {
 
     private final Engine engine;
     private final FilterConfiguration config;
-    private final ProblemWriter problems;
     private final OwnResponseWriter own;
     private final DuplicateWait waiting = new DuplicateWait();
     private final MemoryBudget memory;
-    private final BypassWarning bypass = new BypassWarning();
-    private final ErrorPages errorPages = new ErrorPages();
     /** The memory for results while they are loaded. */
     private final MemoryBudget loading;
     /** The size of a recently loaded result, in bytes: at least that of the last one. It decays with each claim. */
     private final AtomicInteger lastLoaded = new AtomicInteger();
 
     private final FilterMapping mapping = new FilterMapping();
+    private final FilterParts parts;
 
     IdempotenceFilter(Engine engine, FilterConfiguration config) {
         this.engine = engine;
         this.config = config;
-        this.problems = new ProblemWriter(config.problemBase());
+        ProblemWriter problems = new ProblemWriter(config.problemBase());
         this.memory = new MemoryBudget(config.maxMemory());
         this.own = new OwnResponseWriter(engine, config, problems, memory);
         this.loading = new MemoryBudget(config.maxMemory() / 2);
+        this.parts = new FilterParts(config, problems, mapping::isInstalled, mapping::seesRequestEnds);
     }
 
     /**
@@ -368,7 +367,7 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException {
         ProtectedRequest running;
         try {
-            running = ProtectedRequest.begin(execution, parts(), request, content, response);
+            running = ProtectedRequest.begin(execution, parts, request, content, response);
         } catch (Throwable e) {
             // Perhaps a listener of the application threw. Nothing ran, and nothing else would end the execution.
             execution.finishWithoutResult(Verdict.RELEASE);
@@ -376,9 +375,5 @@ public final class IdempotenceFilter implements Filter {
             throw e;
         }
         running.firstDispatch(chain);
-    }
-
-    private FilterParts parts() {
-        return new FilterParts(config, problems, bypass, errorPages, mapping.isInstalled(), mapping.seesRequestEnds());
     }
 }

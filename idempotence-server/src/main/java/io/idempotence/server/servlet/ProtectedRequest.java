@@ -52,7 +52,7 @@ final class ProtectedRequest {
             RequestContent content,
             HttpServletResponse response) {
         Dispatches dispatches = new Dispatches(execution, request);
-        HeldBody body = new HeldBody(content, filter.config().formLimits(), filter.bypass(), dispatches);
+        HeldBody body = new HeldBody(content, filter, dispatches);
         ExecutionEnd end = new ExecutionEnd(execution, filter, dispatches, body, response);
         AsyncProcessing async = new AsyncProcessing(dispatches, end, filter.seesDispatches(), request, body);
         ProtectedRequest begun = new ProtectedRequest(execution, filter.config(), dispatches, async, end);
