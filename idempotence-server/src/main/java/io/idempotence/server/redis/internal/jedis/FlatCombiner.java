@@ -252,6 +252,10 @@ final class FlatCombiner implements RedisServer {
         Throwable failure = null;
         try (Connection connection = borrowed()) {
             batch.add(own);
+            if (roundTripNanos <= WORTH_WAITING_NANOS) {
+                // Callers that are ready to run join this batch, and do not wait for the next one.
+                Thread.yield();
+            }
             takeOthers(batch);
             long begin = System.nanoTime();
             replies = pipeline.exchange(connection, callsOf(batch));
