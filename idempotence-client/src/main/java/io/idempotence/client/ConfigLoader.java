@@ -12,6 +12,7 @@ import java.util.Properties;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A reader of settings from the file, the system properties and the environment. A later source overrides an earlier one. */
@@ -19,6 +20,9 @@ final class ConfigLoader {
     static final String FILE = "idempotence.properties";
     private static final String PREFIX = "idempotence.client.";
     private static final String ENVIRONMENT_PREFIX = "IDEMPOTENCE_CLIENT_";
+    /** What Kubernetes adds to the variables of each container for a service that is called {@code idempotence-client}. */
+    private static final Pattern OF_A_SERVICE = Pattern.compile("(\\w+_)?(SERVICE_HOST|(SERVICE_)?PORT(_\\w+)?)");
+
     private static final String CLIENTS = "clients.";
 
     /** The name of a client may be in brackets, as YAML needs for some characters. */
@@ -167,6 +171,9 @@ final class ConfigLoader {
                 put(values, key, text, spelling, source);
                 return;
             }
+        }
+        if (OF_A_SERVICE.matcher(name).matches()) {
+            return;
         }
         String fix = name.startsWith("CLIENTS_")
                 ? "settings of one client are written " + PREFIX + CLIENTS + "<name>.<key>, as a system property or in "

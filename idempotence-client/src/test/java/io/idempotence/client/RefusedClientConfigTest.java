@@ -47,6 +47,21 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     }
 
     @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "SERVICE_HOST",
+                "SERVICE_PORT",
+                "SERVICE_PORT_HTTP",
+                "PORT",
+                "PORT_8080_TCP",
+                "PORT_8080_TCP_ADDR"
+            })
+    void variablesThatKubernetesAddsForAServiceOfThatNameAreIgnored(String variable) {
+        assertThat(load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_" + variable, "10.0.0.1")))
+                .isNotNull();
+    }
+
+    @ParameterizedTest
     @CsvSource(
             delimiter = '=',
             value = {

@@ -10,10 +10,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.origin.Origin;
 import org.springframework.boot.origin.OriginLookup;
 import org.springframework.core.env.ConfigurableEnvironment;
@@ -43,11 +44,17 @@ final class EnvironmentSettings {
 
     /** Checks like {@link #copy}. A placeholder need not have a value, because nothing may read it. */
     static void check(ConfigurableEnvironment environment, IdempotenceClientConfigBuilder unused) {
-        copy(environment, unused, environment::resolvePlaceholders);
+        copy(environment, unused, text -> {
+            String resolved = environment.resolvePlaceholders(text);
+            return resolved.contains("${") ? null : resolved;
+        });
     }
 
+    /** @param resolve returns null for a value that is not to be set */
     private static void copy(
-            ConfigurableEnvironment environment, IdempotenceClientConfigBuilder config, UnaryOperator<String> resolve) {
+            ConfigurableEnvironment environment,
+            IdempotenceClientConfigBuilder config,
+            Function<String, @Nullable String> resolve) {
         List<EnumerablePropertySource<?>> sources = new ArrayList<>();
         for (PropertySource<?> source : environment.getPropertySources()) {
             if (source instanceof EnumerablePropertySource<?> enumerable) {
@@ -79,7 +86,7 @@ final class EnvironmentSettings {
     private static void copy(
             EnumerablePropertySource<?> source,
             Predicate<String> isInEffect,
-            UnaryOperator<String> resolve,
+            Function<String, @Nullable String> resolve,
             IdempotenceClientConfigBuilder config) {
         SortedMap<String, SortedMap<Integer, String>> lists = new TreeMap<>();
         for (String name : Arrays.stream(source.getPropertyNames())
@@ -87,12 +94,12 @@ final class EnvironmentSettings {
                 .sorted()
                 .toList()) {
             refuseLikeRestClients(name, source);
-            String value = inOurForm(name, resolve.apply(String.valueOf(source.getProperty(name))));
-            Matcher item = ITEM.matcher(name);
-            if (value.contains("${")) {
-                // Only a check leaves a placeholder.
+            String resolved = resolve.apply(String.valueOf(source.getProperty(name)));
+            if (resolved == null) {
                 continue;
             }
+            String value = inOurForm(name, resolved);
+            Matcher item = ITEM.matcher(name);
             if (item.matches()) {
                 lists.computeIfAbsent(item.group(1), list -> new TreeMap<>())
                         .put(Integer.valueOf(item.group(2)), value);

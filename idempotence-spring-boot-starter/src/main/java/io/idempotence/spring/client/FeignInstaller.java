@@ -46,7 +46,7 @@ final class FeignInstaller implements FeignBuilderCustomizer, Ordered {
         if (installed) {
             return;
         }
-        if (MAY_BE_BALANCED && SpringInternals.field(builder, "client") instanceof Client client) {
+        if (MAY_BE_BALANCED && SpringInternals.optional(builder, "client") instanceof Client client) {
             builder.client(OnceBalancedClient.of(client));
         }
         List<?> others = List.copyOf(elements(builder, "requestInterceptors"));

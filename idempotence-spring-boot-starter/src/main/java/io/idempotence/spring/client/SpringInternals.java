@@ -1,7 +1,6 @@
 package io.idempotence.spring.client;
 
 import java.lang.reflect.Field;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.ReflectionUtils;
 
@@ -11,10 +10,24 @@ final class SpringInternals {
 
     /** The value of a field of {@code owner} that every known version has. */
     static Object required(Object owner, String name) {
-        return Objects.requireNonNull(
-                field(owner, name),
-                () -> "this version of Spring or Feign has no "
-                        + owner.getClass().getName() + "." + name + "; use one that docs/spring.md lists");
+        Object value = field(owner, name);
+        if (value == null) {
+            throw missing(owner, name);
+        }
+        return value;
+    }
+
+    /** The value of a field of {@code owner} that every known version has, but that need not be set. */
+    static @Nullable Object optional(Object owner, String name) {
+        if (ReflectionUtils.findField(owner.getClass(), name) == null) {
+            throw missing(owner, name);
+        }
+        return field(owner, name);
+    }
+
+    private static IllegalStateException missing(Object owner, String name) {
+        return new IllegalStateException("this version of Spring or Feign has no "
+                + owner.getClass().getName() + "." + name + "; use one that docs/spring.md lists");
     }
 
     /** The value of a field of {@code owner}; null if it has no such field. */

@@ -18,6 +18,10 @@ final class PropertyNames {
     static final ConfigurationPropertyName ROOT = ConfigurationPropertyName.of("idempotence");
     static final ConfigurationPropertyName CLIENT = ROOT.append("client");
 
+    /** The groups of the operator's tool and of the build's tests, which a shared file may contain. */
+    private static final List<ConfigurationPropertyName> OF_OTHER_PROGRAMS =
+            List.of(ROOT.append("cli"), ROOT.append("test"));
+
     /** In packages that depend on this one. */
     private static final List<String> TYPES = List.of(
             "io.idempotence.spring.server.IdempotenceServerProperties",
@@ -64,6 +68,7 @@ final class PropertyNames {
     boolean isKnown(ConfigurationProperty property) {
         ConfigurationPropertyName name = property.getName();
         return CLIENT.isAncestorOf(name)
+                || OF_OTHER_PROGRAMS.stream().anyMatch(group -> group.isAncestorOf(name))
                 || all.stream().anyMatch(known -> known.is(name))
                 || (isGroup(name) && String.valueOf(property.getValue()).isBlank());
     }
@@ -90,12 +95,13 @@ final class PropertyNames {
                 all.stream().map(known -> known.name().toString()).toList());
     }
 
-    /** A property with its value and its place. A value that may be secret is left out. */
+    /** A property with its value and its place. A value that may be secret, or an address with a password, is left out. */
     static String described(ConfigurationProperty property) {
         String name = property.getName().toString();
-        String value = name.toLowerCase(Locale.ROOT).matches(".*(password|secret|token|credential).*")
-                ? ""
-                : " = '" + property.getValue() + "'";
+        String found = String.valueOf(property.getValue());
+        boolean maybeSecret =
+                name.toLowerCase(Locale.ROOT).matches(".*(password|secret|token|credential).*") || found.contains("@");
+        String value = maybeSecret ? "" : " = '" + found + "'";
         return name + value + (property.getOrigin() == null ? "" : " (" + property.getOrigin() + ")");
     }
 }

@@ -1,6 +1,8 @@
 package io.idempotence.spring.internal;
 
 import java.time.Duration;
+import java.time.format.DateTimeParseException;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Durations in messages, as somebody writes them in a file of properties: {@code 500ms}, {@code 10s}, {@code 24h}. */
@@ -24,6 +26,15 @@ public final class SpringDurations {
 
     /** Returns a message with its ISO-8601 durations, such as {@code PT10S}, in this form. */
     public static String within(String message) {
-        return ISO.matcher(message).replaceAll(found -> text(Duration.parse(found.group())));
+        return ISO.matcher(message).replaceAll(found -> Matcher.quoteReplacement(inThisForm(found.group())));
+    }
+
+    /** A message may quote a duration that is malformed. */
+    private static String inThisForm(String found) {
+        try {
+            return text(Duration.parse(found));
+        } catch (DateTimeParseException e) {
+            return found;
+        }
     }
 }

@@ -43,6 +43,7 @@ final class ServerStart implements SmartLifecycle {
         final Thread thread = new Thread(this::run, "idempotence-start");
         private final StorageProbe probe;
         private final CountDownLatch cancelled = new CountDownLatch(1);
+        volatile boolean hasWorked;
 
         Check(ServerParts parts) {
             this.parts = parts;
@@ -64,6 +65,7 @@ final class ServerStart implements SmartLifecycle {
         private boolean hasResponded() {
             try {
                 probe.run();
+                hasWorked = true;
                 firstProbe.complete(null);
                 return true;
             } catch (Throwable e) {
@@ -96,6 +98,12 @@ final class ServerStart implements SmartLifecycle {
     ServerParts parts() {
         Check begun = check;
         return begun == null ? null : begun.parts;
+    }
+
+    /** Whether every kind of call to the storage has worked once. */
+    boolean hasWorked() {
+        Check begun = check;
+        return begun != null && begun.hasWorked;
     }
 
     /** Begins the check. The beans that the storage uses exist. */

@@ -4,7 +4,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The health of the storage. A check {@linkplain StorageProbe probes} it: a read-only replica and a user without the rights are down. */
+/**
+ * The health of the storage. Until it has worked once, a check {@linkplain StorageProbe probes} it: a user without the rights is down. Then a
+ * check is one write that needs no memory: a read-only replica is down, but a full storage, which still replays, is not.
+ */
 final class StorageHealth {
     private final ServerStart start;
 
@@ -28,7 +31,12 @@ final class StorageHealth {
         Map<String, Object> details = new LinkedHashMap<>();
         details.put("storage", parts.storage().kind());
         try {
-            new StorageProbe(parts).run();
+            StorageProbe probe = new StorageProbe(parts);
+            if (start.hasWorked()) {
+                probe.write();
+            } else {
+                probe.run();
+            }
             return new HealthResult(true, details);
         } catch (RuntimeException e) {
             details.put("reason", String.valueOf(e.getMessage()));

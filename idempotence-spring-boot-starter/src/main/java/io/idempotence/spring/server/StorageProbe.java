@@ -32,8 +32,7 @@ final class StorageProbe {
     /** Makes each kind of call once. Throws what the storage throws. */
     void run() {
         IdempotenceStorage storage = parts.storage().storage();
-        StorageKey key = StorageKey.of(
-                parts.namespace().name(), "", "probe", IdempotenceId.of(Long.toHexString(random.nextLong())));
+        StorageKey key = key();
         ClaimRequest request =
                 new ClaimRequest(key, Fingerprint.NONE, Owner.random(random), PROBE_LIVES, PROBE_LIVES, false);
         if (storage.claim(request) instanceof ClaimResult.Claimed claimed) {
@@ -43,6 +42,16 @@ final class StorageProbe {
         }
         storage.find(key);
         storage.delete(key);
+    }
+
+    /** Deletes a record that does not exist. Throws what the storage throws. */
+    void write() {
+        parts.storage().storage().delete(key());
+    }
+
+    private StorageKey key() {
+        return StorageKey.of(
+                parts.namespace().name(), "", "probe", IdempotenceId.of(Long.toHexString(random.nextLong())));
     }
 
     /** What only an operator can repair; null if the storage may work later by itself. */

@@ -82,6 +82,14 @@ class PropertiesCheckTest {
         assertThat(report(output, "idempotence.server.redis.password=sesame"))
                 .contains("idempotence.server.redis.password (")
                 .doesNotContain("sesame");
+        assertThat(report(output, "idempotence.server.redis.url=redis://:open@cache:6379"))
+                .contains("idempotence.server.redis.url (")
+                .doesNotContain("open@");
+    }
+
+    @Test
+    void aMessageMayQuoteADurationThatIsMalformed(CapturedOutput output) {
+        assertThat(report(output, "idempotence.server.waits=PT1M5H")).contains("idempotence.server.waits = 'PT1M5H'");
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -141,6 +149,7 @@ class PropertiesCheckTest {
                         "client.clients.[orders#cancel].deadline", "3s",
                         "client.clients.stock.enabled", "on",
                         "client.restClients", "none",
+                        "cli.redis", "cache:6379",
                         "form", "")
                 .close();
     }

@@ -166,23 +166,22 @@ class ServerStartTest {
     }
 
     @Test
-    void healthIsDownWhileTheRedisUserLacksARight() {
+    void healthIsUpWhileTheStorageIsFullButReplays() {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
-                Jedis jedis = redis.jedis()) {
-            jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "on", ">pass", "~idem:*", "+@all");
-            try (ConfigurableApplicationContext application = Till.start(
-                    OnRedis.class, "--redis.port=" + redis.port(), "--redis.user=clerk", "--redis.password=pass")) {
-                StorageHealth health = application.getBean(StorageHealth.class);
-                await().atMost(Duration.ofSeconds(30))
-                        .until(() -> Boolean.TRUE.equals(health.check().isUp()));
+                Jedis jedis = redis.jedis();
+                ConfigurableApplicationContext application =
+                        Till.start(OnRedis.class, "--redis.port=" + redis.port())) {
+            Caller caller = Caller.of(application);
+            await().atMost(Duration.ofSeconds(30))
+                    .until(() -> caller.post("/sales", id).statusCode() == 200);
+            assertNoCheckRuns();
 
-                jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "-evalsha", "-eval");
-                assertThat(health.check().isUp()).isFalse();
-                assertThat(health.check().details().get("reason")).asString().contains("lacks the right +eval");
+            jedis.configSet("maxmemory", "1");
 
-                jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "+evalsha", "+eval");
-                assertThat(health.check().isUp()).isTrue();
-            }
+            assertThat(caller.post("/sales", UUID.randomUUID().toString()).statusCode())
+                    .isEqualTo(503);
+            assertThat(caller.post("/sales", id).body()).isEqualTo("sale 1");
+            assertThat(application.getBean(StorageHealth.class).check().isUp()).isTrue();
         }
     }
 
