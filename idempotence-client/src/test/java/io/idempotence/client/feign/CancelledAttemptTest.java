@@ -3,7 +3,6 @@ package io.idempotence.client.feign;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import feign.Response;
 import io.idempotence.client.feign.AsyncCalls.Wire;
 import java.io.IOException;
 import java.util.concurrent.CompletableFuture;
@@ -47,7 +46,7 @@ class CancelledAttemptTest extends FeignTestBase {
             furtherAttempts.shutdown();
         }
         assertThat(furtherAttempts.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
-        assertThat(wire.requests).<CompletableFuture<Response>>hasSize(1);
+        assertThat(wire.requests).hasSize(1);
         assertEnd(UNKNOWN, 2, 1);
     }
 

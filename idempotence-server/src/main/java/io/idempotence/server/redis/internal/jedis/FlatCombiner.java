@@ -246,6 +246,7 @@ final class FlatCombiner implements RedisServer {
         }
     }
 
+    @SuppressWarnings("ThreadPriorityCheck") // A hint. A caller that does not get to run joins a later batch.
     private List<Object> lead(Caller own) {
         List<Caller> batch = new ArrayList<>();
         List<List<Object>> replies = List.of();
