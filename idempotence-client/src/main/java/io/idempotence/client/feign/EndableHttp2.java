@@ -23,8 +23,11 @@ import java.util.concurrent.CompletableFuture;
 final class EndableHttp2 extends Http2Client {
     private final ThreadBound<Watch> sending;
 
-    /** By request, because the asynchronous client gets its response in another thread. */
-    private final WeakIdentityMap<Request, Watch> watches = new WeakIdentityMap<>();
+    /**
+     * By request, because the asynchronous client gets its response in another thread. A watch refers to its responses, and so to their
+     * requests: an entry that is not removed stays.
+     */
+    final WeakIdentityMap<Request, Watch> watches = new WeakIdentityMap<>();
 
     private EndableHttp2(HttpClient client, ThreadBound<Watch> sending) {
         super(client);
@@ -41,13 +44,25 @@ final class EndableHttp2 extends Http2Client {
     @Override
     public Response execute(Request request, Request.Options options) throws IOException {
         watch(request);
-        return super.execute(request, options);
+        try {
+            return super.execute(request, options);
+        } finally {
+            watches.remove(request);
+        }
     }
 
     @Override
     public CompletableFuture<Response> execute(Request request, Request.Options options, Optional<Object> context) {
         watch(request);
-        return super.execute(request, options, context);
+        try {
+            CompletableFuture<Response> response = super.execute(request, options, context);
+            // This stage is returned, not the next one: if that were cancelled, it would not run its action.
+            response.whenComplete((any, thrown) -> watches.remove(request));
+            return response;
+        } catch (RuntimeException e) {
+            watches.remove(request);
+            throw e;
+        }
     }
 
     private void watch(Request request) {
@@ -60,8 +75,6 @@ final class EndableHttp2 extends Http2Client {
     @Override
     protected Response toFeignResponse(Request request, HttpResponse<InputStream> response) {
         Watch watch = watches.get(request);
-        // A watch refers to its responses, and so to their requests.
-        watches.remove(request);
         if (watch == null || response.headers().firstValue("Content-Encoding").isEmpty()) {
             return super.toFeignResponse(request, response);
         }

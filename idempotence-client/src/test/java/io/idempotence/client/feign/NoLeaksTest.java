@@ -27,7 +27,7 @@ class NoLeaksTest extends FeignTestBase {
         assertThat(installation.calls().attemptOf((Request) null)).isNull();
     }
 
-    private static void assertFallsBelow(int limit, IntSupplier size) {
+    static void assertFallsBelow(int limit, IntSupplier size) {
         long giveUpAt = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (size.getAsInt() >= limit && System.nanoTime() < giveUpAt) {
             System.gc();
