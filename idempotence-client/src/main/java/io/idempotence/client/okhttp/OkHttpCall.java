@@ -90,9 +90,12 @@ final class OkHttpCall implements ClientAdapter {
      */
     void ended() {
         memory.keep(body);
-        Integer hash = bodyHash();
         UnknownCall before = maybeRepeated;
-        if (before != null && hash != null) {
+        if (before == null) {
+            return;
+        }
+        Integer hash = bodyHash();
+        if (hash != null) {
             operation.repeats().sends(hash, before);
         }
     }

@@ -201,7 +201,7 @@ public final class LogicalCall {
      * Describes the first request, for {@link RepeatWarning}.
      *
      * @param url in the same form as for {@link RepeatWarning#before}
-     * @param bodyHash called when the call has ended; null if the content of the body is not known
+     * @param bodyHash called when the call has ended and its outcome is unknown; null if the content of the body is not known
      */
     public void describe(Supplier<String> url, Supplier<@Nullable Integer> bodyHash) {
         content = new Content(url, bodyHash);
@@ -213,10 +213,12 @@ public final class LogicalCall {
         if (id == null || sent == null || requests.get() == 0) {
             return;
         }
-        Integer bodyHash = sent.bodyHash.get();
         if (how != Result.UNKNOWN) {
             operation.repeats().endedKnown(id);
-        } else if (bodyHash != null) {
+            return;
+        }
+        Integer bodyHash = sent.bodyHash.get();
+        if (bodyHash != null) {
             operation.repeats().endedUnknown(id, sent.url.get(), bodyHash);
         }
     }

@@ -2,6 +2,7 @@ package io.idempotence.client.internal.call;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.client.IdempotenceClientEvent.Result;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutorService;
@@ -9,6 +10,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Calls whose attempts are run by layers above them in several threads at once. */
 class LogicalCallTest {
@@ -24,6 +27,20 @@ class LogicalCallTest {
         } catch (CancellationException e) {
             return false;
         }
+    }
+
+    /** The hash of a great body costs time. Every call took it. */
+    @ParameterizedTest
+    @CsvSource({"SUCCEEDED, 0", "REPLAYED, 0", "REFUSED, 0", "FAILED, 0", "UNKNOWN, 1"})
+    void bodyIsHashedOnlyIfTheOutcomeIsUnknown(Result result, int hashes) {
+        LogicalCall call = TestCalls.withId(Duration.ofMinutes(1));
+        AtomicInteger hashed = new AtomicInteger();
+        call.describe(() -> "/orders", hashed::incrementAndGet);
+        call.enter();
+        call.countRequest();
+        call.ended(result, null);
+        call.exit();
+        assertThat(hashed).hasValue(hashes);
     }
 
     /** The second of two requests at the same time took itself for one that follows a sent one. */
