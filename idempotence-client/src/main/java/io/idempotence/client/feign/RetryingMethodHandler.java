@@ -92,6 +92,14 @@ final class RetryingMethodHandler implements MethodHandler {
             installation.calls().forget(attempt);
         }
 
+        /** Any other value is the decoder's, which may give it to others too. */
+        @Override
+        public void discard(@Nullable Object value) {
+            if (value instanceof Response response) {
+                response.close();
+            }
+        }
+
         /** {@link feign.ExceptionPropagationPolicy#UNWRAP} throws the cause. */
         @Override
         public boolean meansNotSent(Throwable thrown) {

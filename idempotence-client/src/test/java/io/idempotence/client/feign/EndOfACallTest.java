@@ -24,7 +24,9 @@ import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.TestServer.Reply;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Instant;
@@ -36,8 +38,10 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -45,6 +49,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Promise P7: every call ends in a response, a typed refusal, or a typed unknown. */
 class EndOfACallTest extends FeignTestBase {
     private final Client sockets = new Client.Default(null, null);
+
+    @RegisterExtension
+    private final SilentLog log = new SilentLog(IdempotentFeign.class.getName());
 
     @Test
     void unknownStaysUnknownWhenLaterAttemptsWereNotSent() {
@@ -208,6 +215,55 @@ class EndOfACallTest extends FeignTestBase {
                 b -> b.client(new LosingClient(new SocketTimeoutException("lost"))));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1, 1);
+    }
+
+    /** A client that runs {@code closed} with the number of a response whose body is closed. */
+    private Client closing(IntConsumer closed) {
+        AtomicInteger responses = new AtomicInteger();
+        return (request, options) -> {
+            Response response = sockets.execute(request, options);
+            int number = responses.incrementAndGet();
+            return response.toBuilder()
+                    .body(new ClosingBody(response.body(), () -> closed.accept(number)))
+                    .build();
+        };
+    }
+
+    /** It ended the call, and hid a doubt. */
+    @Test
+    void exceptionOfAResponseThatIsClosedDoesNotEndTheCall() {
+        server.respond(Reply.status(503).body("a"));
+        Client failing = closing(number -> {
+            if (number == 1) {
+                throw new IllegalStateException("pool is shut down");
+            }
+        });
+        orders(fast().build(), b -> b.client(failing)).raw("x").close();
+        assertEnd(SUCCEEDED, 2, 2);
+        assertThat(log.messagesOfThisThread()).anyMatch(line -> line.contains("could not be closed"));
+    }
+
+    interface Exports {
+        @RequestLine("POST /exports")
+        InputStream export(String body);
+    }
+
+    /** Its decoder may give it to others too. */
+    @Test
+    void decodedValueIsNotClosed() {
+        server.respond(Reply.refusal("key-reused", 404));
+        AtomicBoolean closed = new AtomicBoolean();
+        InputStream value = new ByteArrayInputStream(new byte[0]) {
+            @Override
+            public void close() {
+                closed.set(true);
+            }
+        };
+        Exports exports = IdempotentFeign.install(
+                        Feign.builder().dismiss404().decoder((response, type) -> value), fast().build())
+                .target(Exports.class, server.url());
+        assertThatThrownBy(() -> exports.export("x")).isInstanceOf(FeignRequestRefusedException.class);
+        assertThat(closed).isFalse();
     }
 
     @Test

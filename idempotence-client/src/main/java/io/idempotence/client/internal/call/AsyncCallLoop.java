@@ -111,7 +111,7 @@ final class AsyncCallLoop {
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
         whenEnded(end, (value, thrown) -> {
             if (over.get()) {
-                adapter.discard(value);
+                call.discard(adapter, value);
                 return;
             }
             go(value instanceof Lost lost ? lost(seen, lost.why) : after(seen, value, thrown), false);
@@ -142,7 +142,7 @@ final class AsyncCallLoop {
         response.whenComplete((value, thrown) -> {
             boolean awaited = thrown == null ? end.complete(value) : end.completeExceptionally(thrown);
             if (!awaited) {
-                adapter.discard(value);
+                call.discard(adapter, value);
             }
         });
     }
@@ -203,7 +203,7 @@ final class AsyncCallLoop {
 
     private void end(@Nullable Object value, @Nullable Throwable thrown) {
         if (!over.compareAndSet(false, true)) {
-            adapter.discard(value);
+            call.discard(adapter, value);
             return;
         }
         try {
@@ -211,7 +211,7 @@ final class AsyncCallLoop {
         } finally {
             boolean wanted = thrown == null ? result.complete(value) : result.completeExceptionally(thrown);
             if (!wanted) {
-                adapter.discard(value);
+                call.discard(adapter, value);
             }
         }
     }

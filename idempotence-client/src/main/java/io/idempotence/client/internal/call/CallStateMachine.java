@@ -190,7 +190,7 @@ final class CallStateMachine {
      * may need during the wait. Only its failure is kept.
      */
     private Step sendAfter(long wait, boolean poll, RequestEnd ended, Throwable failure) {
-        adapter.discard(ended.value());
+        call.discard(adapter, ended.value());
         last = new RequestEnd(ended.outcome(), ended.seen(), null, failure);
         polling = poll;
         return new Step.Send(wait);
@@ -209,13 +209,13 @@ final class CallStateMachine {
     private Step end(RequestEnd ended) {
         if (isUnknown(ended)) {
             Throwable cause = failure(ended);
-            adapter.discard(ended.value());
+            call.discard(adapter, ended.value());
             return fail(Result.UNKNOWN, adapter.unknown(ended.seen(), cause));
         }
         Refusal refusal = ended.seen().refusal().orElse(null);
         if (refusal != null) {
             Throwable cause = failure(ended);
-            adapter.discard(ended.value());
+            call.discard(adapter, ended.value());
             return fail(Result.REFUSED, adapter.refused(refusal, ended.seen(), cause));
         }
         if (ended.thrown() != null) {

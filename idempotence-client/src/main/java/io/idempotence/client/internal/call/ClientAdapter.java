@@ -26,14 +26,10 @@ public interface ClientAdapter {
         }
     }
 
-    /** Releases a value that the caller will not get. The responses of all clients are closed. */
-    default void discard(@Nullable Object value) {
+    /** Releases a value that the caller will not get. It is a response, which is closed. */
+    default void discard(@Nullable Object value) throws IOException {
         if (value instanceof Closeable response) {
-            try {
-                response.close();
-            } catch (IOException e) {
-                // Nobody reads it.
-            }
+            response.close();
         }
     }
 

@@ -11,6 +11,7 @@ import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.internal.Causes;
+import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
@@ -127,6 +128,17 @@ public final class LogicalCall {
             return adapter.send(attempt, seen);
         } finally {
             callListener(listener, any -> leave.run());
+        }
+    }
+
+    /** Releases a value that the caller will not get. That fails without an effect on the call. */
+    void discard(ClientAdapter adapter, @Nullable Object value) {
+        try {
+            adapter.discard(value);
+        } catch (IOException e) {
+            // Nobody reads it.
+        } catch (RuntimeException e) {
+            log().warn("a response could not be closed; the call is not affected", e);
         }
     }
 
