@@ -30,6 +30,8 @@ import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.time.Instant;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -227,6 +229,21 @@ class EndOfACallTest extends FeignTestBase {
                     .body(new ClosingBody(response.body(), () -> closed.accept(number)))
                     .build();
         };
+    }
+
+    @Test
+    void rawResponsesThatAreRetriedAreClosedAndTheLastOneIsTheCallers() throws IOException {
+        server.respond(
+                Reply.status(503).body("a"),
+                Reply.status(503).body("b"),
+                Reply.status(503).body("c"));
+        Set<Integer> closed = ConcurrentHashMap.newKeySet();
+        Orders orders = orders(fast().build(), b -> b.client(closing(closed::add)));
+        try (Response response = orders.raw("x")) {
+            assertThat(closed).containsExactlyInAnyOrder(1, 2);
+            assertThat(response.body().asInputStream()).hasContent("c");
+        }
+        assertEnd(FAILED, 3, 3);
     }
 
     /** It ended the call, and hid a doubt. */
