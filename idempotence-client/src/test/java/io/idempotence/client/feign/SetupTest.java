@@ -263,6 +263,14 @@ class SetupTest extends FeignTestBase {
     }
 
     @Test
+    void settingsOfOneClientCount() {
+        server.respond(Reply.status(503));
+        Orders orders = orders(fast().client("orders", c -> c.maxAttempts(1)).build());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(feign.FeignException.class);
+        assertThat(server.requests()).hasSize(1);
+    }
+
+    @Test
     void retryOfTheRegistryIsUsedFromTheNextCallOn() {
         RetryRegistry registry = RetryRegistry.ofDefaults();
         Orders orders = orders(fast().retryRegistry(registry).build());
