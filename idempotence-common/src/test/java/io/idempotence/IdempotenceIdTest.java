@@ -28,7 +28,7 @@ class IdempotenceIdTest {
         assertThatThrownBy(() -> IdempotenceId.of("ü")).hasMessageContaining("0xFC");
     }
 
-    /** Exceptions that have one are serialized, for example by a queue of failed jobs. */
+    /** Jobs that carry one are serialized, for example by a queue. That is no promise for the exceptions of the HTTP clients. */
     @Test
     void canBeSerialized() throws Exception {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
