@@ -2,6 +2,7 @@ package io.idempotence.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.IdempotenceId;
@@ -266,6 +267,15 @@ class IdempotenceScopeTest {
         assertThatThrownBy(() -> IdempotenceScope.resume(A, forgotten.plusSeconds(9), IdempotenceScopeTest::idOfACall))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("idempotence.client.server-retention");
+    }
+
+    /** It was followed by "resume found no call that carries an ID". */
+    @Test
+    void callerWhoCatchesTheRefusalOfAnOldIdGetsNoOtherError() {
+        Instant forgotten = Instant.now().minus(Duration.ofHours(24));
+        Throwable refusal =
+                IdempotenceScope.resume(A, forgotten, () -> catchThrowable(IdempotenceScopeTest::idOfACall));
+        assertThat(refusal).hasMessageContaining("idempotence.client.server-retention");
     }
 
     @Test

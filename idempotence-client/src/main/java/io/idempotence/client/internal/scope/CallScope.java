@@ -107,15 +107,16 @@ public final class CallScope {
             @Nullable IdempotenceId own,
             Supplier<IdempotenceId> usual,
             ScopeHistory alone) {
+        // First: a call that is refused was made too.
+        for (CallScope scope = this; scope != null; scope = scope.outer) {
+            scope.asked = true;
+        }
         ScopeHistory of = own == null ? history : historyOf(own, alone);
         ScopeHistory.Call begun = of == alone ? alone.begin(check, own, usual) : of.begin(call, check, own, usual);
         for (CallScope scope = this; scope != null; scope = scope.outer) {
             if (scope.saver != null) {
                 scope.saver.save(begun.id());
             }
-        }
-        for (CallScope scope = this; scope != null; scope = scope.outer) {
-            scope.asked = true;
         }
         return begun;
     }
@@ -145,7 +146,7 @@ public final class CallScope {
         return history.isInDoubt();
     }
 
-    /** Whether a call that carries an ID was made here. */
+    /** Whether a call that carries an ID was made here, or was refused. */
     public boolean wasAsked() {
         return asked;
     }
