@@ -195,6 +195,13 @@ class RestClientsTest extends OrdersConsumer {
         assertOneId(2);
     }
 
+    /** Each factory is ended through internals of Spring, which differ between its versions. */
+    @ParameterizedTest
+    @MethodSource("factories")
+    void attemptThatHangsEndsAtTheDeadline(ClientHttpRequestFactory factory) {
+        assertEndsAtTheDeadline(client(factory));
+    }
+
     /** On Spring 6, a second run of the rest of a chain skips the interceptors. */
     @ParameterizedTest
     @MethodSource("factories")
