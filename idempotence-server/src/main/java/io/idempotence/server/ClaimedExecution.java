@@ -196,7 +196,7 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     /**
      * Tells the listener that this thread is about to run the handler ({@link IdempotenceListener.AttemptEnd#enter}), unless the attempt
-     * has ended. Unlike {@link #enter}, it must not be around {@link #finish}.
+     * has ended. Call it around the handler only. {@link #finish} comes after the returned task has run, unlike that of {@link #enter}.
      *
      * @return tells the listener that the handler has returned; run it on the same thread
      */

@@ -264,8 +264,8 @@ public final class Engine {
      * @param policy the policy of the operation
      * @param patience the longest wait; zero does not wait
      * @return {@code decision} at once, unless it is a refusal as in progress. After a wait it is never {@link Decision.Run}: if the first
-     *     attempt is released, waiting ones are refused as in progress and may be retried at once. Completed on any thread, also
-     *     on the only one that ends waits: its stages must not block. Cancel it to stop waiting
+     *     attempt is released, waiting ones are refused as in progress and may be retried at once. It may be completed on the only thread
+     *     that ends waits, so its stages must not block. Cancel it to stop waiting
      */
     public CompletableFuture<Decision> await(
             Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {

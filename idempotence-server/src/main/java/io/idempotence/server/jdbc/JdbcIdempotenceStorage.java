@@ -190,8 +190,10 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     }
 
     /**
-     * A builder of a {@link JdbcIdempotenceStorage}. Its setters return it. Not thread-safe. Defaults: table {@code idempotence_record} and applied table {@code
-     * idempotence_applied}, which must exist; statement timeout 2 s; not in transaction; cleanup every 5 minutes; eager start.
+     * A builder of a {@link JdbcIdempotenceStorage}. Its setters return it. Not thread-safe.
+     *
+     * <p>Defaults: table {@code idempotence_record} and applied table {@code idempotence_applied}, which must exist; statement timeout 2 s;
+     * not in transaction; cleanup every 5 minutes; eager start.
      */
     public static final class Builder {
         private static final Duration CLEAN_UP_EVERY = Duration.ofMinutes(5);

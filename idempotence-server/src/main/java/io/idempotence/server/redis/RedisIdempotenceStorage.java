@@ -159,8 +159,9 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * A builder of a {@link RedisIdempotenceStorage} that opens its own connections. Its setters return it. Not thread-safe. Defaults: those of the class; no
-     * Sentinel, no waiting for replicas, not strict, no lazy start.
+     * A builder of a {@link RedisIdempotenceStorage} that opens its own connections. Its setters return it. Not thread-safe.
+     *
+     * <p>Defaults: those of the class; no Sentinel, no waiting for replicas, not strict, no lazy start.
      */
     public static final class Builder {
         private final RedisAddresses addresses;

@@ -24,8 +24,8 @@ import org.springframework.web.client.RestTemplate;
  * </ul>
  *
  * <p>A call without an ID behaves as if nothing were installed, but its request body is held in memory, as Spring does for each client with
- * an interceptor. The pages {@code docs/spring-client.md} and {@code docs/outcomes.md} have the rest: which calls carry an ID, request factories,
- * redirects, and what settles a doubt.
+ * an interceptor. The pages {@code docs/spring-client.md} and {@code docs/outcomes.md} have the rest: which calls carry an ID, request
+ * factories, redirects, and what settles a doubt.
  */
 public final class IdempotentRestClient {
     /**

@@ -13,7 +13,7 @@ import org.springframework.boot.context.properties.source.ConfigurationProperty;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.util.ClassUtils;
 
-/** The names of the properties {@code idempotence.*}. Those below {@code idempotence.client} are not among them: they contain names of clients. */
+/** The names of the properties {@code idempotence.*}, except those below {@code idempotence.client}, which contain names of clients. */
 final class PropertyNames {
     static final ConfigurationPropertyName ROOT = ConfigurationPropertyName.of("idempotence");
     static final ConfigurationPropertyName CLIENT = ROOT.append("client");
