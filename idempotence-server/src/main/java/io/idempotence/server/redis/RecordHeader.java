@@ -10,6 +10,7 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Optional;
 
 /** The header of a record, its first bytes, as laid out in {@code record.lua}. */
@@ -58,6 +59,16 @@ final class RecordHeader {
             default -> leaseLeft.toMillis() > 0 ? State.IN_PROGRESS : State.ABANDONED;
         };
         return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
+    }
+
+    /** Whether these bytes begin a record, and not a word. */
+    static boolean begins(byte[] bytes) {
+        return bytes.length >= BYTES && bytes[0] == FORMAT;
+    }
+
+    /** The result in a completed record. */
+    static byte[] resultOf(byte[] record) {
+        return Arrays.copyOfRange(record, BYTES, record.length);
     }
 
     /** The header of a first claim. */

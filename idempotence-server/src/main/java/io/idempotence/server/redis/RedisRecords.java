@@ -136,10 +136,13 @@ class RedisRecords implements IdempotenceStorage {
         if (reply.get(0) instanceof Long) {
             return claimed(request, 1, false);
         }
-        return switch (text(reply.get(0))) {
+        byte[] found = (byte[]) reply.get(0);
+        if (RecordHeader.begins(found)) {
+            return new ClaimResult.Completed(RecordHeader.resultOf(found));
+        }
+        return switch (text(found)) {
             case "claimed" -> claimed(request, (Long) reply.get(1), (Long) reply.get(2) == 1);
             case "in-progress" -> new ClaimResult.InProgress(Duration.ofMillis((Long) reply.get(1)));
-            case "completed" -> new ClaimResult.Completed((byte[]) reply.get(1));
             case "mismatch" -> new ClaimResult.Mismatch();
             case "abandoned" -> new ClaimResult.Abandoned((Long) reply.get(1));
             case "unknown" -> new ClaimResult.Unknown();

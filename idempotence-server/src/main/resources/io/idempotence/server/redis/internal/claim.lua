@@ -1,14 +1,24 @@
 -- Claims an ID (T1 to T8, T18).
 -- KEYS[1] the record
 -- ARGV    the claim as a record of format 2, state P, fence 1; retention in ms; '1' if an abandoned claim may be taken over
--- Returns 1 for a claim of an ID that was free; otherwise a list: the kind of the record found, then its details.
+-- Returns 1 for a claim of an ID that was free; the record if it is completed with the same fingerprint; otherwise a list: the kind of the
+-- record found, then its details.
 --
--- Every first request comes through here: commands, numbers given to commands and lists in replies cost the server most.
+-- Every request comes through here: commands, functions, numbers given to commands and lists in replies cost the server most.
 local key, value, retention, take_over = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 
 local first = redis.pcall('SET', key, value, 'NX', 'PX', retention)
 if first and first.ok then
   return 1
+end
+
+local record = redis.pcall('GET', key)
+if type(record) == 'string' and #record >= 54 then
+  local format, state = string.byte(record, 1, 2)
+  local is_completed = state == 67 or state == 68 -- C, D
+  if format == 2 and is_completed and string.sub(record, 23, 54) == string.sub(value, 23, 54) then
+    return record
+  end
 end
 
 --#include record.lua
@@ -22,7 +32,6 @@ local function claim(state, fence)
   return {'claimed', fence, state == 'T' and 1 or 0}
 end
 
-local record = redis.pcall('GET', key)
 if type(record) == 'table' then
   return unreadable(record)
 end
@@ -37,9 +46,6 @@ end
 local state, fence = string.sub(record, 2, 2), struct.unpack('>I4', record, 3)
 if string.sub(record, 23, 54) ~= string.sub(value, 23, 54) then
   return {'mismatch'}
-end
-if state == 'C' or state == 'D' then
-  return {'completed', string.sub(record, 55)}
 end
 if first and (string.find(first.err, 'READONLY', 1, true) or string.find(first.err, 'NOREPLICAS', 1, true)) then
   -- This is no primary any more, and what it has may be out of date. Only a completion is final.
