@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -20,13 +19,35 @@ public final class FieldDigest {
     /** A template to clone. Never updated. */
     private static final MessageDigest EMPTY = newSha256();
 
-    /** Digests that nobody uses, each empty. Taken by the first user that looks, and given back after a digest was computed. */
-    private static final AtomicReferenceArray<@Nullable MessageDigest> IDLE = new AtomicReferenceArray<>(16);
+    /** Inputs that nobody uses, each empty. Taken by the first user that looks, and given back after a digest was computed. */
+    private static final AtomicReferenceArray<@Nullable Input> IDLE = new AtomicReferenceArray<>(16);
 
-    /** The digest of this object alone; null while nothing was passed to it. */
-    private @Nullable MessageDigest sha256;
-    /** A buffer for short fields, because each call of the digest has a fixed cost. */
-    private final ByteBuffer gathered = ByteBuffer.allocate(GATHERED);
+    /** The input of this object alone; null while there is none. */
+    private @Nullable Input input;
+
+    /** A digest, and a buffer for short fields in front of it, because each call of the digest has a fixed cost. */
+    private static final class Input {
+        private final MessageDigest sha256 = newClone();
+        private final ByteBuffer gathered = ByteBuffer.allocate(GATHERED);
+
+        /** The buffer, with room for some bytes, unless they are more than it ever has. */
+        ByteBuffer roomFor(int bytes) {
+            if (gathered.remaining() < bytes) {
+                flush();
+            }
+            return gathered;
+        }
+
+        private void flush() {
+            sha256.update(gathered.array(), 0, gathered.position());
+            gathered.clear();
+        }
+
+        byte[] digest() {
+            flush();
+            return sha256.digest();
+        }
+    }
 
     /** Adds a text as UTF-8. */
     public FieldDigest add(String field) {
@@ -48,9 +69,7 @@ public final class FieldDigest {
     /** Adds a text whose characters are its bytes, without an array of its own: most fields are of this kind. */
     private FieldDigest addAscii(String field) {
         length(field.length());
-        if (gathered.remaining() < field.length()) {
-            flush();
-        }
+        ByteBuffer gathered = input().roomFor(field.length());
         for (int i = 0; i < field.length(); i++) {
             gathered.put((byte) field.charAt(i));
         }
@@ -82,10 +101,7 @@ public final class FieldDigest {
      * @param length how many bytes will follow
      */
     public FieldDigest length(long length) {
-        if (gathered.remaining() < Long.BYTES) {
-            flush();
-        }
-        gathered.putLong(length);
+        input().roomFor(Long.BYTES).putLong(length);
         return this;
     }
 
@@ -97,11 +113,10 @@ public final class FieldDigest {
      * @param count how many bytes
      */
     public FieldDigest part(byte[] bytes, int offset, int count) {
+        Input own = input();
+        ByteBuffer gathered = own.roomFor(count);
         if (gathered.remaining() < count) {
-            flush();
-        }
-        if (gathered.remaining() < count) {
-            update(bytes, offset, count);
+            own.sha256.update(bytes, offset, count);
         } else {
             gathered.put(bytes, offset, count);
         }
@@ -114,25 +129,23 @@ public final class FieldDigest {
      * @return 32 bytes
      */
     public byte[] digest() {
-        flush();
-        MessageDigest complete = Objects.requireNonNull(sha256, "flush() took one");
-        sha256 = null;
+        Input complete = input();
+        input = null;
         byte[] digest = complete.digest();
         IDLE.set(slot(), complete);
         return digest;
     }
 
-    private void flush() {
-        update(gathered.array(), 0, gathered.position());
-        gathered.clear();
-    }
-
-    private void update(byte[] bytes, int offset, int count) {
-        if (sha256 == null) {
-            MessageDigest idle = IDLE.getAndSet(slot(), null);
-            sha256 = idle == null ? newClone() : idle;
+    private Input input() {
+        Input own = input;
+        if (own == null) {
+            own = IDLE.getAndSet(slot(), null);
+            if (own == null) {
+                own = new Input();
+            }
+            input = own;
         }
-        sha256.update(bytes, offset, count);
+        return own;
     }
 
     private static int slot() {

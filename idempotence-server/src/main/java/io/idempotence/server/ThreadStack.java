@@ -32,8 +32,16 @@ final class ThreadStack<T> {
     /** Removes a value, if it is one of this thread's. The returned task restores the state from before, on the same thread. */
     Runnable leave(T value) {
         List<T> before = entered.get();
-        entered.set(values().stream().filter(each -> each != value).toList());
+        entered.set(before == null || isOnly(value, before) ? List.of() : without(value, before));
         return () -> entered.set(before);
+    }
+
+    private static <T> boolean isOnly(T value, List<T> values) {
+        return values.size() == 1 && values.get(0) == value;
+    }
+
+    private static <T> List<T> without(T value, List<T> values) {
+        return values.stream().filter(each -> each != value).toList();
     }
 
     /**

@@ -15,7 +15,7 @@ final class Dispatches implements Executor {
     private final ClaimedExecution execution;
 
     // Guarded by this object's lock, which is never held across I/O.
-    private final Queue<Runnable> listeners = new ArrayDeque<>();
+    private final Queue<Runnable> listeners = new ArrayDeque<>(0);
     private boolean listening;
     private HttpServletRequest container;
     private boolean dispatching;

@@ -103,8 +103,10 @@ final class MemoryBudget {
         /** Returns everything to the budget. Closing again does nothing. */
         @Override
         public synchronized void close() {
-            used.addAndGet(-held);
-            held = 0;
+            if (held != 0) {
+                used.addAndGet(-held);
+                held = 0;
+            }
             closed = true;
         }
     }

@@ -112,7 +112,7 @@ final class RequestContent implements AutoCloseable {
             ofParameters.require(rules.memoryOfParameters(body, config.formLimits()));
         }
         return new RequestContent(
-                RequestFingerprint.of(request, contentType, body, cap, config.bodyForm(), memory.another()),
+                RequestFingerprint.of(request, contentType, body, cap, config.bodyForm(), memory),
                 body,
                 encoding,
                 null,

@@ -41,7 +41,7 @@ final class RequestFingerprint {
      * The fingerprint of a request whose body was read into memory.
      *
      * @param contentType the request's, null if it has none
-     * @param memory the share of the budget that a body without its gzip coding takes for the time of this call
+     * @param memory a share of the budget. For the time of this call, a body without its gzip coding takes another one
      * @throws RequestNotTakenException if the budget does not have as much
      */
     static Fingerprint of(
@@ -55,16 +55,23 @@ final class RequestFingerprint {
         RequestFingerprint fingerprint = new RequestFingerprint();
         String mediaType = MediaTypes.withoutParameters(contentType);
         fingerprint.head(request, mediaType);
-        try (memory) {
-            byte[] plain = decoded(request, body, cap, memory);
-            String boundary = MediaTypes.boundary(contentType);
-            if (boundary == null) {
-                fingerprint.add(form.of(mediaType, plain));
-            } else {
-                fingerprint.addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
+        String boundary = MediaTypes.boundary(contentType);
+        if (isGzip(request)) {
+            try (MemoryBudget.Share decoded = memory.another()) {
+                fingerprint.add(unzipped(body, cap, decoded), boundary, mediaType, form);
             }
+        } else {
+            fingerprint.add(body, boundary, mediaType, form);
         }
         return Fingerprint.of(fingerprint.digest.digest());
+    }
+
+    private void add(byte[] plain, @Nullable String boundary, String mediaType, BodyForm form) {
+        if (boundary == null) {
+            add(form.of(mediaType, plain));
+        } else {
+            addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
+        }
     }
 
     /**
@@ -145,13 +152,13 @@ final class RequestFingerprint {
         add(mediaType);
     }
 
-    /** Returns the body without gzip, or unchanged if it has another coding, is damaged, or would unpack to more than the cap. */
-    private static byte[] decoded(HttpServletRequest request, byte[] body, int cap, MemoryBudget.Share memory)
-            throws RequestNotTakenException {
+    private static boolean isGzip(HttpServletRequest request) {
         String coding = request.getHeader("Content-Encoding");
-        if (coding == null || !coding.trim().toLowerCase(Locale.ROOT).matches("(x-)?gzip")) {
-            return body;
-        }
+        return coding != null && coding.trim().toLowerCase(Locale.ROOT).matches("(x-)?gzip");
+    }
+
+    /** Returns a body without gzip, or unchanged if it is damaged or would unpack to more than the cap. */
+    private static byte[] unzipped(byte[] body, int cap, MemoryBudget.Share memory) throws RequestNotTakenException {
         try (GZIPInputStream in = new GZIPInputStream(new ByteArrayInputStream(body))) {
             byte[] plain = memory.read(in, -1, cap);
             return plain.length > cap ? body : plain;

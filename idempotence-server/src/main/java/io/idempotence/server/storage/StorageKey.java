@@ -32,7 +32,7 @@ public record StorageKey(String value) {
                 .add(operation)
                 .add(id.value())
                 .digest();
-        return new StorageKey(prefix(namespace) + BASE64.encodeToString(digest));
+        return new StorageKey(PREFIX + checkedNamespace(namespace) + ":" + BASE64.encodeToString(digest));
     }
 
     /**

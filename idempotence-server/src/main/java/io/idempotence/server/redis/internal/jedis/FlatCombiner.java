@@ -248,23 +248,22 @@ final class FlatCombiner implements RedisServer {
 
     @SuppressWarnings("ThreadPriorityCheck") // A hint. A caller that does not get to run joins a later batch.
     private List<Object> lead(Caller own) {
-        List<Caller> batch = new ArrayList<>();
+        List<Caller> others = List.of();
         List<List<Object>> replies = List.of();
         Throwable failure = null;
         try (Connection connection = borrowed()) {
-            batch.add(own);
             if (roundTripNanos <= WORTH_WAITING_NANOS) {
                 // Callers that are ready to run join this batch, and do not wait for the next one.
                 Thread.yield();
             }
-            takeOthers(batch);
+            others = takeOthers(own);
             long begin = System.nanoTime();
-            replies = pipeline.exchange(connection, callsOf(batch));
+            replies = pipeline.exchange(connection, callsOf(own, others));
             noteRoundTrip(System.nanoTime() - begin);
             return replies.get(0);
         } catch (RuntimeException e) {
             failure = e;
-            RuntimeException ofAll = batch.size() > 1 ? new BatchFailedException(e) : e;
+            RuntimeException ofAll = others.isEmpty() ? e : new BatchFailedException(e);
             failure = ofAll;
             throw ofAll;
         } catch (Error e) {
@@ -275,7 +274,7 @@ final class FlatCombiner implements RedisServer {
                 // Before the others wake up, so that the next batch does not wait for them.
                 leave(own);
             } finally {
-                handOut(batch, replies, failure);
+                handOut(others, replies, failure);
             }
         }
     }
@@ -289,35 +288,44 @@ final class FlatCombiner implements RedisServer {
     }
 
     /**
-     * Takes from the queue, in its order, what fits into the batch. Takes nothing if this thread is interrupted, because an interrupt may
-     * close its connection.
+     * Takes from the queue, in its order, what fits into the leader's batch. Takes nothing if this thread is interrupted, because an
+     * interrupt may close its connection.
      */
-    private void takeOthers(List<Caller> batch) {
+    private List<Caller> takeOthers(Caller leader) {
         if (Thread.currentThread().isInterrupted()) {
-            return;
+            return List.of();
         }
-        int calls = batch.get(0).calls.size();
-        int bytes = batch.get(0).bytes();
         lock.lock();
         try {
+            if (queue.isEmpty()) {
+                return List.of();
+            }
+            List<Caller> others = new ArrayList<>(queue.size());
+            int calls = leader.calls.size();
+            int bytes = leader.bytes();
             for (Caller next = queue.peekFirst(); next != null; next = queue.peekFirst()) {
                 calls += next.calls.size();
                 bytes += next.bytes();
                 if (calls > MAX_CALLS || bytes > MAX_BYTES) {
-                    return;
+                    break;
                 }
-                batch.add(next);
+                others.add(next);
                 queue.removeFirst();
                 next.state = State.TAKEN;
             }
+            return others;
         } finally {
             lock.unlock();
         }
     }
 
-    private static List<List<RedisCall>> callsOf(List<Caller> batch) {
-        List<List<RedisCall>> calls = new ArrayList<>(batch.size());
-        batch.forEach(caller -> calls.add(caller.calls));
+    private static List<List<RedisCall>> callsOf(Caller leader, List<Caller> others) {
+        if (others.isEmpty()) {
+            return List.of(leader.calls);
+        }
+        List<List<RedisCall>> calls = new ArrayList<>(others.size() + 1);
+        calls.add(leader.calls);
+        others.forEach(caller -> calls.add(caller.calls));
         return calls;
     }
 
@@ -348,12 +356,12 @@ final class FlatCombiner implements RedisServer {
         }
     }
 
-    /** Ends the wait of all callers in a batch except its leader. */
-    private static void handOut(List<Caller> batch, List<List<Object>> replies, @Nullable Throwable failure) {
-        for (int i = 1; i < batch.size(); i++) {
-            Caller caller = batch.get(i);
+    /** Ends the wait of all callers in a batch except its leader, who has the first replies. */
+    private static void handOut(List<Caller> others, List<List<Object>> replies, @Nullable Throwable failure) {
+        for (int i = 0; i < others.size(); i++) {
+            Caller caller = others.get(i);
             if (failure == null) {
-                caller.replies = replies.get(i);
+                caller.replies = replies.get(i + 1);
             } else {
                 caller.failure = failure;
             }

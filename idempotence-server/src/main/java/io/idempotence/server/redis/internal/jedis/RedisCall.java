@@ -48,7 +48,11 @@ final class RedisCall {
      * PING} could do it as well, but Redis refuses that while it cannot save to its disk.
      */
     static RedisCall endOfRoundTrip(long sentAt) {
-        return of(Protocol.Command.ECHO, Long.toString(sentAt));
+        byte[] text = new byte[2 * Long.BYTES];
+        for (int i = 0; i < text.length; i++) {
+            text[i] = (byte) Character.forDigit((int) (sentAt >>> (4 * i)) & 0xf, 16);
+        }
+        return new RedisCall(Protocol.Command.ECHO, new byte[][] {text}, null);
     }
 
     /** Runs a script that the server has cached; otherwise the reply is {@code NOSCRIPT}. */
