@@ -34,7 +34,9 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +44,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -213,6 +216,19 @@ abstract class FilterTestBase {
                     .as(name)
                     .isEqualTo(first.headers().allValues(name));
         }
+    }
+
+    /** Sends a request until its handler has started. One whose claim took longer than a short lease is refused. */
+    static CompletableFuture<HttpResponse<byte[]>> sendUntil(
+            CountDownLatch started, Supplier<CompletableFuture<HttpResponse<byte[]>>> send) {
+        AtomicReference<CompletableFuture<HttpResponse<byte[]>>> sent = new AtomicReference<>(send.get());
+        await().until(() -> {
+            if (sent.get().isDone()) {
+                sent.set(send.get());
+            }
+            return started.getCount() == 0;
+        });
+        return sent.get();
     }
 
     /** The first response that does not say that the first attempt still runs. */

@@ -151,9 +151,8 @@ class LateOwnersIT extends FilterTestBase {
 
     /** The late owner's response, after another one has taken over and ended with its own. */
     private CompletableFuture<HttpResponse<byte[]>> callOvertaken(ServletServer server, String second) {
-        CompletableFuture<HttpResponse<byte[]>> late =
-                Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}"));
-        awaitLatch(started);
+        CompletableFuture<HttpResponse<byte[]>> late = sendUntil(
+                started, () -> Http.sendAsync(request("POST", server.uri("/payments"), id, "{\"amount\":5}")));
         assertThat(text(awaitEnd(server))).isEqualTo(second);
         mayEnd.countDown();
         return late;
