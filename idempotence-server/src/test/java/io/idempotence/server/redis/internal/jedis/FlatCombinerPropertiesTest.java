@@ -68,6 +68,9 @@ class FlatCombinerPropertiesTest {
         ERROR,
         NO_SCRIPT,
         READ_ONLY,
+        LOADING,
+        MOVED,
+        ASK,
         /** No reply, while the next calls have theirs. */
         SKIPPED,
         TWICE,
@@ -82,6 +85,10 @@ class FlatCombinerPropertiesTest {
         /** Whether the driver waits for more than the server sends. From garbage it reads a length, and waits for as many bytes. */
         boolean isWithoutEnd() {
             return this == SKIPPED || this == GARBAGE || this == SILENCE;
+        }
+
+        boolean isError() {
+            return this != REPLY && compareTo(SKIPPED) < 0;
         }
 
         boolean leavesItsBatchInDoubt() {
@@ -156,10 +163,18 @@ class FlatCombinerPropertiesTest {
         private final Set<String> interrupted = ConcurrentHashMap.newKeySet();
         private final AtomicInteger loans = new AtomicInteger();
         private final Queue<Thread> callers = new ConcurrentLinkedQueue<>();
+        /** How many calls arrive before the pool is closed. */
+        private final int callsBeforeClose;
+
         private volatile boolean isOver;
         private long longestPause;
 
         Chaos(long seed, boolean faulty) {
+            this(seed, faulty, Integer.MAX_VALUE);
+        }
+
+        Chaos(long seed, boolean faulty, int callsBeforeClose) {
+            this.callsBeforeClose = callsBeforeClose;
             this.seed = seed;
             this.random = new Random(seed);
             this.faulty = faulty;
@@ -180,16 +195,16 @@ class FlatCombinerPropertiesTest {
         void reply(ScriptedRedis.Command command, OutputStream out) throws IOException {
             String key = command.key();
             String usual = ScriptedRedis.usual(command);
+            Fate fate = fateOf(key);
             if (!command.isScript()) {
                 ScriptedRedis.write(out, usual);
                 return;
             }
             arrived.merge(key, 1, Integer::sum);
-            switch (fateOf(key)) {
+            switch (fate) {
                 case REPLY -> ScriptedRedis.write(out, usual);
-                case ERROR -> ScriptedRedis.write(out, "-OOM " + key + "\r\n");
-                case NO_SCRIPT -> ScriptedRedis.write(out, "-NOSCRIPT " + key + "\r\n");
-                case READ_ONLY -> ScriptedRedis.write(out, "-READONLY " + key + "\r\n");
+                case ERROR, NO_SCRIPT, READ_ONLY, LOADING, MOVED, ASK ->
+                    ScriptedRedis.write(out, "-" + errorOf(key) + "\r\n");
                 case SKIPPED -> {}
                 case TWICE -> ScriptedRedis.write(out, usual + usual);
                 case WRONG_TYPE -> ScriptedRedis.write(out, ":1\r\n");
@@ -211,8 +226,16 @@ class FlatCombinerPropertiesTest {
                 case ERROR -> "OOM " + key;
                 case NO_SCRIPT -> "NOSCRIPT " + key;
                 case READ_ONLY -> "READONLY " + key;
+                case LOADING -> "LOADING " + key;
+                case MOVED -> "MOVED " + slotOf(key) + " 127.0.0.1:1";
+                case ASK -> "ASK " + slotOf(key) + " 127.0.0.1:1";
                 default -> "no error of " + key;
             };
+        }
+
+        /** A number that no other key of a caller has. */
+        private static String slotOf(String key) {
+            return key.replaceAll("[^0-9]", "0");
         }
 
         private void awaitSilence() {
@@ -269,13 +292,15 @@ class FlatCombinerPropertiesTest {
                     String name = "caller-" + i;
                     ends.add(executor.submit(() -> callOften(combiner, name)));
                 }
-                interruptUntilTheEndOf(ends);
-                isOver = true;
-                AtomicInteger more = new AtomicInteger();
-                // The first ones may meet connections that the server has closed.
-                await("a call after all faults")
-                        .until(() -> call(combiner, "more-" + more.incrementAndGet()) == Outcome.REPLIED);
-                isOver = false;
+                interruptUntilTheEndOf(ends, pool);
+                if (!pool.isClosed()) {
+                    isOver = true;
+                    AtomicInteger more = new AtomicInteger();
+                    // The first ones may meet connections that the server has closed.
+                    await("a call after all faults")
+                            .until(() -> call(combiner, "more-" + more.incrementAndGet()) == Outcome.REPLIED);
+                    isOver = false;
+                }
             } finally {
                 executor.shutdownNow();
             }
@@ -322,8 +347,11 @@ class FlatCombinerPropertiesTest {
             return connection;
         }
 
-        private void interruptUntilTheEndOf(List<Future<?>> ends) throws Exception {
+        private void interruptUntilTheEndOf(List<Future<?>> ends, ConnectionPool pool) throws Exception {
             while (ends.stream().anyMatch(end -> !end.isDone())) {
+                if (arrived.size() >= callsBeforeClose) {
+                    pool.close();
+                }
                 if (random.nextInt(4) == 0) {
                     callers.stream().skip(random.nextInt(CALLERS)).findFirst().ifPresent(Thread::interrupt);
                 }
@@ -347,7 +375,7 @@ class FlatCombinerPropertiesTest {
                     assertThat(batches.get(key)).noneMatch(call -> fateOf(call).leavesItsBatchInDoubt());
                 }
                 case REFUSED -> {
-                    assertThat(fateOf(key)).isIn(Fate.ERROR, Fate.NO_SCRIPT, Fate.READ_ONLY);
+                    assertThat(fateOf(key)).matches(Fate::isError);
                     assertThat(batches.get(key)).noneMatch(call -> fateOf(call).leavesItsBatchInDoubt());
                 }
                 case NOT_SENT -> assertThat(batches).doesNotContainKey(key);
@@ -403,5 +431,12 @@ class FlatCombinerPropertiesTest {
     @Property(tries = 8, shrinking = ShrinkingMode.OFF)
     void nothingIsInDoubtWithoutAFault(@ForAll long seed) throws Exception {
         new Chaos(seed, false).run();
+    }
+
+    @Property(tries = 4, shrinking = ShrinkingMode.OFF)
+    void aCallWhileThePoolIsClosedGetsItsReplyOrIsNotSent(@ForAll long seed) throws Exception {
+        Chaos chaos = new Chaos(seed, false, new Random(seed).nextInt(CALLERS * CALLS / 2));
+        chaos.run();
+        assertThat(chaos.outcomes).containsValue(Outcome.NOT_SENT);
     }
 }
