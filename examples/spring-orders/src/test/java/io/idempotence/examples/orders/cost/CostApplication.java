@@ -9,22 +9,37 @@ import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** An application with one handler that nobody protects. With {@code cost.uses-redis} it asks its Redis something while it starts. */
+/**
+ * An application whose handlers nobody protects. One of them uses the application's own Redis. With {@code cost.uses-redis} it also uses it
+ * while it starts.
+ */
 @SpringBootApplication
 @RestController
 public class CostApplication {
+    private final StringRedisTemplate redis;
+
+    CostApplication(StringRedisTemplate redis) {
+        this.redis = redis;
+    }
+
     public static void main(String[] args) {
         SpringApplication.run(CostApplication.class, args);
     }
 
     @Bean
     @ConditionalOnProperty("cost.uses-redis")
-    SmartInitializingSingleton question(StringRedisTemplate redis) {
+    SmartInitializingSingleton question() {
         return () -> redis.hasKey("any");
     }
 
     @PostMapping("/free")
     String free() {
+        return "ok";
+    }
+
+    @PostMapping("/redis")
+    String useRedis() {
+        redis.hasKey("any");
         return "ok";
     }
 }

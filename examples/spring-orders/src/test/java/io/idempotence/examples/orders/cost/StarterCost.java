@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.ToDoubleFunction;
 import java.util.stream.Collectors;
 import redis.embedded.RedisServer;
 
@@ -46,35 +47,54 @@ final class StarterCost {
         }
     }
 
-    /** The first connection to Redis loads several hundred classes of the driver, so one application needs it and one does not. */
+    /**
+     * The first connection to Redis loads several hundred classes of the driver. One application makes it at its start, and one with its
+     * first request. The control compares the application without the starter with itself.
+     */
     private static void starts(String with, String without, int redisPort) throws Exception {
-        for (boolean usesRedis : new boolean[] {false, true}) {
-            String option = "--cost.uses-redis=" + usesRedis;
-            List<Double> ours = new ArrayList<>();
-            List<Double> bare = new ArrayList<>();
-            List<Double> added = new ArrayList<>();
-            for (int i = 0; i < STARTS; i++) {
-                double first = startMillis(i % 2 == 0 ? without : with, redisPort, option);
-                double second = startMillis(i % 2 == 0 ? with : without, redisPort, option);
-                bare.add(i % 2 == 0 ? first : second);
-                ours.add(i % 2 == 0 ? second : first);
-                added.add(ours.get(i) - bare.get(i));
-            }
-            System.out.printf(
-                    "start of an application that %s Redis at start, ms: without %.0f, with %.0f;"
-                            + " median of differences %+.0f, quartiles %+.0f and %+.0f%n",
-                    usesRedis ? "uses" : "does not use",
-                    median(bare),
-                    median(ours),
-                    median(added),
-                    quantile(added, 0.25),
-                    quantile(added, 0.75));
-        }
+        starts("control, which uses Redis after its start", without, without, redisPort, false);
+        starts("application that uses Redis after its start", with, without, redisPort, false);
+        starts("application that uses Redis at its start", with, without, redisPort, true);
     }
 
-    private static double startMillis(String classPath, int redisPort, String option) throws Exception {
-        try (ChildProcess application = start(classPath, redisPort, option)) {
-            return application.startMillis();
+    private static void starts(String what, String with, String without, int redisPort, boolean usesRedis)
+            throws Exception {
+        List<Start> ours = new ArrayList<>();
+        List<Start> bare = new ArrayList<>();
+        for (int i = 0; i < STARTS; i++) {
+            Start first = start(i % 2 == 0 ? without : with, redisPort, usesRedis);
+            Start second = start(i % 2 == 0 ? with : without, redisPort, usesRedis);
+            bare.add(i % 2 == 0 ? first : second);
+            ours.add(i % 2 == 0 ? second : first);
+        }
+        print("start of the " + what, ours, bare, Start::millis);
+        print("the same until its first use of Redis has ended", ours, bare, Start::millisUntilRedis);
+    }
+
+    /** How long an application took to start, and until a first request that uses Redis had its response. */
+    private record Start(double millis, double millisUntilRedis) {}
+
+    private static void print(String what, List<Start> ours, List<Start> bare, ToDoubleFunction<Start> time) {
+        List<Double> added = new ArrayList<>();
+        for (int i = 0; i < ours.size(); i++) {
+            added.add(time.applyAsDouble(ours.get(i)) - time.applyAsDouble(bare.get(i)));
+        }
+        System.out.printf(
+                "%s, ms: without %.0f, with %.0f; median of differences %+.0f, quartiles %+.0f and %+.0f%n",
+                what,
+                median(bare.stream().map(time::applyAsDouble).toList()),
+                median(ours.stream().map(time::applyAsDouble).toList()),
+                median(added),
+                quantile(added, 0.25),
+                quantile(added, 0.75));
+    }
+
+    private static Start start(String classPath, int redisPort, boolean usesRedis) throws Exception {
+        try (ChildProcess application = start(classPath, redisPort, "--cost.uses-redis=" + usesRedis)) {
+            long begin = System.nanoTime();
+            send(HttpClient.newHttpClient(), application, "/redis");
+            double first = (System.nanoTime() - begin) / 1e6;
+            return new Start(application.startMillis(), application.startMillis() + first);
         }
     }
 
@@ -101,16 +121,20 @@ final class StarterCost {
     }
 
     private static double micros(HttpClient client, ChildProcess application) throws Exception {
-        HttpRequest request = HttpRequest.newBuilder(URI.create(application.url() + "/free"))
-                .POST(BodyPublishers.ofString("x"))
-                .build();
         long begin = System.nanoTime();
         for (int i = 0; i < REQUESTS; i++) {
-            if (client.send(request, BodyHandlers.discarding()).statusCode() != 200) {
-                throw new IllegalStateException("the handler did not run");
-            }
+            send(client, application, "/free");
         }
         return (System.nanoTime() - begin) / 1e3 / REQUESTS;
+    }
+
+    private static void send(HttpClient client, ChildProcess application, String path) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(application.url() + path))
+                .POST(BodyPublishers.ofString("x"))
+                .build();
+        if (client.send(request, BodyHandlers.discarding()).statusCode() != 200) {
+            throw new IllegalStateException("the handler did not run");
+        }
     }
 
     private static ChildProcess start(String classPath, int redisPort, String... options) throws Exception {
