@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
@@ -40,7 +41,7 @@ record EngineParts(
 
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
-        return over(storage, guard, events, maxWaiting, Scheduler::daemons);
+        return over(storage, guard, events, maxWaiting, DaemonThreads::named);
     }
 
     /** @param threads returns the thread factory for a thread name */

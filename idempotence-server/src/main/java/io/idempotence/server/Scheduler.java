@@ -31,14 +31,6 @@ final class Scheduler implements AutoCloseable {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
-    static ThreadFactory daemons(String threadName) {
-        return task -> {
-            Thread thread = new Thread(task, threadName);
-            thread.setDaemon(true);
-            return thread;
-        };
-    }
-
     private static final class Task implements Runnable {
         private final Runnable work;
         private volatile @Nullable RunnableScheduledFuture<?> queued;

@@ -3,6 +3,7 @@ package io.idempotence.server;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import io.github.resilience4j.circuitbreaker.IllegalStateTransitionException;
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -90,7 +91,7 @@ final class StorageGuard implements AutoCloseable {
      * @param slowCall the duration from which a call counts as slow
      */
     StorageGuard(Events events, Runnable probe, Duration slowCall) {
-        this(events, probe, breaker(slowCall), System::nanoTime, Scheduler.daemons("idempotence-probes"));
+        this(events, probe, breaker(slowCall), System::nanoTime, DaemonThreads.named("idempotence-probes"));
     }
 
     /** @param nanoTime a clock like {@link System#nanoTime} */

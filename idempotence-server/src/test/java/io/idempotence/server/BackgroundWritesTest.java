@@ -5,6 +5,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.Test;
 /** Writes that failed when they were due (T22): how many may wait, how long they may wait, and how the others are given up. */
 class BackgroundWritesTest {
     private static final Duration RETENTION = Duration.ofHours(24);
-    private static final ThreadFactory THREADS = Scheduler.daemons("idempotence-test");
+    private static final ThreadFactory THREADS = DaemonThreads.named("idempotence-test");
     private static final Duration CLOSING = Duration.ofSeconds(2);
     private static final int WHOLE_ROOM = (int) BackgroundWrites.MAX_BYTES - BackgroundWrites.BYTES_PER_WRITE;
     private static final IdempotencePolicy SHORT_LEASE =

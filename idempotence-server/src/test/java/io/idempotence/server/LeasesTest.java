@@ -10,6 +10,7 @@ import ch.qos.logback.classic.turbo.TurboFilter;
 import ch.qos.logback.core.spi.FilterReply;
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
@@ -55,7 +56,7 @@ class LeasesTest {
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);
     private final Events events = new Events(null);
-    private final Leases leases = new Leases(Scheduler.daemons("idempotence-renewals"));
+    private final Leases leases = new Leases(DaemonThreads.named("idempotence-renewals"));
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
 

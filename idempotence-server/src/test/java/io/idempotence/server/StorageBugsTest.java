@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import io.idempotence.IdempotenceId;
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.FaultyStorage.Call;
@@ -32,7 +33,7 @@ class StorageBugsTest {
     private final Events events = new Events((event, which) -> told.add(event + " " + which.value()));
     private final StorageGuard guard = new StorageGuard(events, () -> {}, Duration.ofSeconds(1));
     private final BackgroundWrites giveBacks = new BackgroundWrites(
-            events, guard, Scheduler.daemons("idempotence-test"), 1, IdempotenceEvent.STORAGE_ERROR);
+            events, guard, DaemonThreads.named("idempotence-test"), 1, IdempotenceEvent.STORAGE_ERROR);
     private final StorageClaims claims = new StorageClaims(storage, guard, events, giveBacks);
     private final IdempotenceId id = IdempotenceId.of("order-1");
     private final StorageKey key = StorageKey.of("default", "", "", id);

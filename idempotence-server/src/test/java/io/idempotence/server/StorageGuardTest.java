@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
@@ -26,7 +27,7 @@ import org.junit.jupiter.api.Test;
 
 /** When a storage counts as down, and which of its callers are kept out then. */
 class StorageGuardTest {
-    private static final ThreadFactory PROBES = Scheduler.daemons("idempotence-probes");
+    private static final ThreadFactory PROBES = DaemonThreads.named("idempotence-probes");
     private final ExecutorService callers = Executors.newCachedThreadPool();
 
     @AfterEach

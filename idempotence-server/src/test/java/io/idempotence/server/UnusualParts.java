@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
+import io.idempotence.internal.DaemonThreads;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Function;
@@ -13,7 +14,7 @@ final class UnusualParts {
     static Idempotence withoutBreaker(IdempotenceStorage storage, IdempotencePolicy policy) {
         CircuitBreaker breaker = StorageGuard.breaker(storage.slowCall());
         breaker.transitionToDisabledState();
-        return over(storage, policy, new Events(null), breaker, Scheduler::daemons);
+        return over(storage, policy, new Events(null), breaker, DaemonThreads::named);
     }
 
     /** For a process that cannot always start a thread. */

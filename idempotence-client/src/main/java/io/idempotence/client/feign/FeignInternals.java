@@ -9,6 +9,7 @@ import feign.MethodInfo;
 import feign.MethodInfoResolver;
 import feign.MethodMetadata;
 import io.idempotence.client.internal.http.CallThreads;
+import io.idempotence.internal.DaemonThreads;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.ParameterizedType;
@@ -125,8 +126,8 @@ final class FeignInternals {
         ExecutorService executor = given != null
                 ? given
                 : CallThreads.cached(runnable -> {
-                    Thread thread = new Thread(runnable, "idempotence-feign-async");
-                    thread.setDaemon(true);
+                    Thread thread =
+                            DaemonThreads.named("idempotence-feign-async").newThread(runnable);
                     thread.setContextClassLoader(context);
                     return thread;
                 });

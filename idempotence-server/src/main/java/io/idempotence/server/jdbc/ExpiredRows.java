@@ -1,5 +1,6 @@
 package io.idempotence.server.jdbc;
 
+import io.idempotence.internal.DaemonThreads;
 import java.time.Duration;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadLocalRandom;
@@ -25,13 +26,7 @@ final class ExpiredRows implements AutoCloseable {
         this.every = every;
         this.delete = delete;
         this.executor = new ScheduledThreadPoolExecutor(
-                1,
-                task -> {
-                    Thread thread = new Thread(task, "idempotence-cleanup");
-                    thread.setDaemon(true);
-                    return thread;
-                },
-                new ThreadPoolExecutor.DiscardPolicy());
+                1, DaemonThreads.named("idempotence-cleanup"), new ThreadPoolExecutor.DiscardPolicy());
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
         schedule(later());
     }

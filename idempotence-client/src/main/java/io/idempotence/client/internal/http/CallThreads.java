@@ -1,5 +1,6 @@
 package io.idempotence.client.internal.http;
 
+import io.idempotence.internal.DaemonThreads;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -70,8 +71,7 @@ public final class CallThreads {
 
     private static ThreadFactory named(String name) {
         return runnable -> {
-            Thread thread = new Thread(runnable, name);
-            thread.setDaemon(true);
+            Thread thread = DaemonThreads.named(name).newThread(runnable);
             // The context class loader of the first caller may be that of an application that is undeployed.
             thread.setContextClassLoader(null);
             return thread;
