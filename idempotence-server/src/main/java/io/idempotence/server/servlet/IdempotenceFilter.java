@@ -220,7 +220,7 @@ public final class IdempotenceFilter implements Filter {
             if (settings == null) {
                 letThrough(request, response, chain);
             } else {
-                readHeader(settings, request, response, chain);
+                protect(settings, request, response, chain);
             }
         }
     }
@@ -246,57 +246,39 @@ public final class IdempotenceFilter implements Filter {
         chain.doFilter(request, response);
     }
 
-    /** Reads the ID from the header. A request without one that needs none is let through. */
-    private void readHeader(
+    /**
+     * Protects a request: reads its ID and its content, which the fingerprint covers, decides, and acts. A request without an ID that needs
+     * none is let through. A request that is too large, or for which no memory is left, does not run.
+     *
+     * <p>The handler runs outside every {@code try}: what it throws is its own, even if it looks like a refusal of this filter.
+     */
+    private void protect(
             RequestSettings settings, HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        Optional<IdempotenceId> id;
+        Optional<IdempotenceId> sent;
         try {
-            id = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
+            sent = config.header().parse(Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY)));
         } catch (InvalidIdempotencyKeyException e) {
             own.refuseInvalidKey(e, request, response);
             return;
         }
-        if (id.isPresent()) {
-            readContent(id.get(), settings, request, response, chain);
-        } else if (settings.requiresId()) {
-            own.refuseMissingKey(request, response);
-        } else {
-            letThrough(request, response, chain);
+        if (sent.isEmpty()) {
+            if (settings.requiresId()) {
+                own.refuseMissingKey(request, response);
+            } else {
+                letThrough(request, response, chain);
+            }
+            return;
         }
-    }
-
-    /** Reads the content, which the fingerprint covers. A request that is too large, or for which no memory is left, does not run. */
-    private void readContent(
-            IdempotenceId id,
-            RequestSettings settings,
-            HttpServletRequest request,
-            HttpServletResponse response,
-            FilterChain chain)
-            throws IOException, ServletException {
+        IdempotenceId id = sent.get();
+        RequestContent content;
+        Decision decision;
         try {
-            runOrRespond(id, settings, RequestContent.of(request, config, memory), request, response, chain);
+            content = RequestContent.of(request, config, memory);
+            decision = decide(id, settings, request, response, content);
         } catch (RequestNotTakenException e) {
             own.refuseNotTaken(e, request, response);
-        }
-    }
-
-    /** Decides about the request, and runs the handler or responds instead. */
-    private void runOrRespond(
-            IdempotenceId id,
-            RequestSettings settings,
-            RequestContent content,
-            HttpServletRequest request,
-            HttpServletResponse response,
-            FilterChain chain)
-            throws IOException, ServletException, RequestNotTakenException {
-        Decision decision = null;
-        try {
-            decision = decide(id, settings, request, response, content);
-        } finally {
-            if (!(decision instanceof Decision.Run)) {
-                content.close();
-            }
+            return;
         }
         if (decision instanceof Decision.Run run) {
             run(run.execution(), request, content, response, chain);
@@ -305,7 +287,10 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
-    /** Decides about the request, perhaps after a wait. Returns null if the decision comes in an ASYNC dispatch. */
+    /**
+     * Decides about the request, perhaps after a wait. Returns null if the decision comes in an ASYNC dispatch. The content is dropped,
+     * unless the request runs.
+     */
     private @Nullable Decision decide(
             IdempotenceId id,
             RequestSettings settings,
@@ -313,10 +298,17 @@ public final class IdempotenceFilter implements Filter {
             HttpServletResponse response,
             RequestContent content)
             throws RequestNotTakenException {
-        IdempotentCall call = new IdempotentCall(
-                id, "", config.scope().apply(request), content.fingerprint(), attemptNumber(request));
         IdempotencePolicy policy = settings.policy();
-        Decision decision = claim(call, policy);
+        IdempotentCall call;
+        Decision decision;
+        try {
+            call = new IdempotentCall(
+                    id, "", config.scope().apply(request), content.fingerprint(), attemptNumber(request));
+            decision = claim(call, policy);
+        } catch (Throwable e) {
+            content.close();
+            throw e;
+        }
         if (decision instanceof Decision.Run) {
             return decision;
         }

@@ -9,6 +9,7 @@ import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.http.HeaderVector;
+import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
@@ -163,6 +164,18 @@ class RequestsIT extends FilterTestBase {
         HttpResponse<byte[]> twice = send(request("POST", server.uri("/payments"), id, "{}", "Idempotency-Key", id));
         assertThat(refusal(twice)).isEqualTo("key-invalid");
         assertThat(runs).hasValue(0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anInvalidKeyInACallOfTheHandlerIsItsOwnFailure(boolean isProtected) {
+        ServletServer server = serve(
+                (request, response) -> IdempotencyKeyHeader.standard().parse(List.of("not a key")),
+                IdempotenceFilterBuilder::keyOptional);
+        HttpResponse<byte[]> response = post(server.uri("/payments"), isProtected ? id : null, "{}");
+        assertThat(response.statusCode()).isEqualTo(500);
+        assertThat(refusal(response)).isNull();
+        assertThat(runs).hasValue(1);
     }
 
     @Test
