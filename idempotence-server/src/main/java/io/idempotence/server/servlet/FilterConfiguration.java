@@ -2,7 +2,9 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.IdempotencyKeyHeader;
+import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.http.HttpServletRequest;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +32,23 @@ record FilterConfiguration(
     record OperationPolicy(String method, UrlPattern pattern, PolicySettings settings) {
         boolean covers(String requestMethod, String path) {
             return (method.isEmpty() || method.equals(requestMethod)) && pattern.covers(path);
+        }
+    }
+
+    /** The settings that the requests of one policy may have. They are made once, not for each request. */
+    record PolicySettings(RequestSettings requiringId, RequestSettings withOptionalId, RequestSettings unprotected) {
+        static PolicySettings of(IdempotencePolicy policy, Duration maxWait) {
+            return new PolicySettings(
+                    new RequestSettings(true, true, policy, maxWait),
+                    new RequestSettings(true, false, policy, maxWait),
+                    new RequestSettings(false, false, policy, maxWait));
+        }
+
+        RequestSettings of(boolean isProtected, boolean requiresId) {
+            if (!isProtected) {
+                return unprotected;
+            }
+            return requiresId ? requiringId : withOptionalId;
         }
     }
 

@@ -93,8 +93,8 @@ public final class IdempotenceFilterBuilder {
         int space = requests.indexOf(' ');
         String method = space < 0 ? "" : unsafe(requests.substring(0, space));
         UrlPattern pattern = UrlPattern.of(requests.substring(space + 1));
-        operations.add(longest ->
-                new FilterConfiguration.OperationPolicy(method, pattern, PolicySettings.of(policy, longest)));
+        operations.add(longest -> new FilterConfiguration.OperationPolicy(
+                method, pattern, FilterConfiguration.PolicySettings.of(policy, longest)));
         return this;
     }
 
@@ -297,7 +297,7 @@ public final class IdempotenceFilterBuilder {
 
     private FilterConfiguration configuration() {
         return new FilterConfiguration(
-                PolicySettings.of(policy, maxWait),
+                FilterConfiguration.PolicySettings.of(policy, maxWait),
                 operations.stream().map(operation -> operation.apply(maxWait)).toList(),
                 methods,
                 keyRequired,
