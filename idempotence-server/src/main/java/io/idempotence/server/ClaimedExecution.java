@@ -195,10 +195,10 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * Tells the listener that this thread is about to run the handler ({@link IdempotenceListener.AttemptEnd#enter}), unless the attempt
-     * has ended. Call it around the handler only. {@link #finish} comes after the returned task has run, unlike that of {@link #enter}.
+     * Reports to the listener that this thread is about to run the handler ({@link IdempotenceListener.AttemptEnd#enter}), unless the
+     * attempt has ended. Call it around the handler only. {@link #finish} comes after the returned task has run, unlike that of {@link #enter}.
      *
-     * @return tells the listener that the handler has returned; run it on the same thread
+     * @return reports to the listener that the handler has returned; run it on the same thread
      */
     public Runnable enterAttempt() {
         return finished.get() ? () -> {} : events.entered(attemptEnd);
@@ -259,12 +259,19 @@ public final class ClaimedExecution implements IdempotentExecution {
         long start = System.nanoTime();
         Verdict verdict = verdict(byPolicy);
         try {
+            replaceable.set(provisional && verdict == Verdict.KEEP);
+            hold();
             Optional<Decision> instead;
             try {
                 publishUnknown(verdict, byPolicy);
             } finally {
                 // No record depends on a log.
-                instead = record(verdict, result, provisional);
+                instead = recorder.recordEnd(verdict, result, provisional);
+            }
+            if (instead.isPresent()) {
+                // The result of another owner is final.
+                replaceable.set(false);
+                settle();
             }
             return instead;
         } finally {
@@ -290,18 +297,6 @@ public final class ClaimedExecution implements IdempotentExecution {
                                     + " it took effect"
                             : "the outcome is marked unknown");
         }
-    }
-
-    private Optional<Decision> record(Verdict verdict, byte[] result, boolean provisional) {
-        replaceable.set(provisional && verdict == Verdict.KEEP);
-        hold();
-        Optional<Decision> instead = recorder.record(verdict, result, provisional);
-        if (instead.isPresent()) {
-            // The result of another owner is final.
-            replaceable.set(false);
-            settle();
-        }
-        return instead;
     }
 
     /**
@@ -338,7 +333,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      */
     public void hold() {
         if (replaceable.get()) {
-            end(held.getAndSet(parts.unsettled().hold(claim.key())));
+            endHold(held.getAndSet(parts.unsettled().hold(claim.key())));
         }
     }
 
@@ -355,10 +350,10 @@ public final class ClaimedExecution implements IdempotentExecution {
 
     /** Gives attempts the recorded result from now on. Ends {@link #finishProvisionally} and {@link #hold}; a second call does nothing. */
     public void settle() {
-        end(held.getAndSet(null));
+        endHold(held.getAndSet(null));
     }
 
-    private static void end(UnsettledResults.@Nullable Hold hold) {
+    private static void endHold(UnsettledResults.@Nullable Hold hold) {
         if (hold != null) {
             hold.end();
         }

@@ -163,7 +163,7 @@ final class CompletionQueue {
         try {
             List<CompletionRequest> requests =
                     batch.stream().map(Entry::request).toList();
-            outcomes = guard.record(() -> storage.completeAll(requests));
+            outcomes = guard.callUnlimited(() -> storage.completeAll(requests));
             if (outcomes.size() != batch.size()) {
                 throw new IllegalStateException("the storage returned " + outcomes.size() + " outcomes for "
                         + batch.size() + " completions; completeAll must return one for each");

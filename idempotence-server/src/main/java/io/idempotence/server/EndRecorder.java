@@ -64,14 +64,16 @@ final class EndRecorder {
      *
      * @return the decision that the caller gets instead of the handler's result, if there is one
      */
-    Optional<Decision> record(Verdict verdict, byte[] result, boolean provisional) {
+    Optional<Decision> recordEnd(Verdict verdict, byte[] result, boolean provisional) {
         // A release by the handler itself is different: it declares that nothing took effect.
         boolean abandons = verdict == Verdict.RELEASE
                 && takenOver
                 && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
                 && (handler.isOvertaken() || !handler.decidedToRelease());
         End end = new End(verdict, result, provisional, abandons);
-        return mayFollowTheResponse(end) && parts.completions().offer(following(end)) ? Optional.empty() : write(end);
+        return mayFollowTheResponse(end) && parts.completions().offer(following(end))
+                ? Optional.empty()
+                : writeNow(end);
     }
 
     /** A completion that follows its response. */
@@ -79,14 +81,14 @@ final class EndRecorder {
         return new CompletionQueue.Entry(
                 id,
                 new CompletionRequest(claim, end.result, policy.retention()),
-                result -> ended(end, result),
-                () -> write(end),
+                result -> written(end, result),
+                () -> writeNow(end),
                 cause -> writeLater(end, cause));
     }
 
     /** Records the result of an error page, before it leaves: until then duplicates would get the provisional result. */
     Optional<Decision> replace(byte[] result) {
-        return write(new End(Verdict.KEEP, result, false, false));
+        return writeNow(new End(Verdict.KEEP, result, false, false));
     }
 
     /** An owner whose lease may be over does not qualify: it may have to give its caller another result (T14). */
@@ -97,14 +99,16 @@ final class EndRecorder {
                 && !lease.mayBeOver();
     }
 
-    private Optional<Decision> write(End end) {
+    /** Writes an end. If the storage is down, it is written later. */
+    private Optional<Decision> writeNow(End end) {
         if (endIsPending) {
             // The storage is down. The order of the two writes does not matter: a provisional one replaces nothing.
             retry(end);
             return Optional.empty();
         }
         try {
-            return insteadOfOwn(end, attempt(end, () -> parts.guard().record(() -> send(end))));
+            return insteadOfOwn(
+                    end, markingFailedRelease(end, () -> parts.guard().callUnlimited(() -> send(end))));
         } catch (CorruptRecordException e) {
             parts.leases().ended(lease);
             lease.damaged(e);
@@ -126,10 +130,10 @@ final class EndRecorder {
     private void retry(End end) {
         endIsPending = true;
         Runnable afterwards = () -> parts.leases().ended(lease);
-        if (!parts.writes().offer(id, end.size(), policy.retention(), () -> attempt(end), afterwards)) {
+        if (!parts.writes().offer(id, end.size(), policy.retention(), () -> sendAgain(end), afterwards)) {
             // Given up, it would look abandoned, and might run again.
             End small = end.withoutResult();
-            parts.writes().retry(id, small.size(), policy.retention(), () -> attempt(small), afterwards);
+            parts.writes().retry(id, small.size(), policy.retention(), () -> sendAgain(small), afterwards);
             parts.events()
                     .log(
                             IdempotenceEvent.STORAGE_ERROR,
@@ -139,15 +143,15 @@ final class EndRecorder {
         }
     }
 
-    private void attempt(End end) {
-        attempt(end, () -> send(end));
+    private void sendAgain(End end) {
+        markingFailedRelease(end, () -> send(end));
     }
 
     /**
      * Sends a write, and marks a release that fails: it may have been executed, and the retry then meets what it left. A repeated
      * completion needs no mark, because it finds its own result.
      */
-    private <T> T attempt(End end, Supplier<T> sending) {
+    private <T> T markingFailedRelease(End end, Supplier<T> sending) {
         boolean inTime = !lease.mayBeOver();
         try {
             return sending.get();
@@ -174,7 +178,7 @@ final class EndRecorder {
     }
 
     private Optional<Decision> send(End end) {
-        return ended(end, store(end));
+        return written(end, store(end));
     }
 
     private WriteResult store(End end) {
@@ -193,16 +197,16 @@ final class EndRecorder {
      * Ends the lease and notifies the duplicates that wait in this process, so that they need not ask the storage. They are not notified of
      * a provisional result, which may still be replaced: if it is not, their poll finds it.
      */
-    private Optional<Decision> ended(End end, WriteResult written) {
+    private Optional<Decision> written(End end, WriteResult result) {
         parts.leases().ended(lease);
-        boolean isDone = written instanceof WriteResult.Done || lease.wasReleasedBefore(written);
+        boolean isDone = result instanceof WriteResult.Done || lease.wasReleasedBefore(result);
         if (end.verdict == Verdict.RELEASE && !end.abandons && isDone) {
             parts.events().released(id, handler.releaseReason());
         }
-        Optional<Decision> canonical = lease.judge(written).map(FixedDecisions::ended);
+        Optional<Decision> canonical = lease.judge(result).map(FixedDecisions::ended);
         if (canonical.isPresent()) {
             completeWaits(canonical.get());
-        } else if (!end.provisional && !(written instanceof WriteResult.Fenced)) {
+        } else if (!end.provisional && !(result instanceof WriteResult.Fenced)) {
             completeWaits(
                     switch (end.verdict) {
                         case KEEP -> FixedDecisions.ended(end.result);

@@ -192,7 +192,7 @@ final class StorageClaims {
     /** Releases a claim under which nothing will run, now or in the background. */
     void giveBack(IdempotenceId id, ClaimResult.Claimed claimed, ClaimRequest request) {
         try {
-            guard.record(() -> giveBack(claimed, request));
+            guard.callUnlimited(() -> giveBack(claimed, request));
         } catch (Throwable e) {
             giveBackLater(id, request);
             events.logStorageFailed(id, "a claim could not be given back; it is retried", e);

@@ -193,7 +193,7 @@ final class StorageGuard implements AutoCloseable {
      *
      * @throws StorageUnavailableException as in {@link #call}
      */
-    <T> T record(Supplier<T> call) {
+    <T> T callUnlimited(Supplier<T> call) {
         if (isOpen()) {
             throw knownOutage();
         }

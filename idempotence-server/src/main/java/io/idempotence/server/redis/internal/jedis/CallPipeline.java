@@ -47,7 +47,7 @@ final class CallPipeline {
         long sentAt = System.nanoTime();
         boolean isUsable = false;
         try {
-            List<List<Object>> replies = roundTrip(connection, callers, sentAt);
+            List<List<Object>> replies = roundTripOnOneSocket(connection, callers, sentAt);
             lastReplies = System.nanoTime();
             isUsable = ofPrimary(replies);
             if (!isUsable) {
@@ -95,7 +95,7 @@ final class CallPipeline {
                 && !Thread.currentThread().isInterrupted();
     }
 
-    private List<List<Object>> roundTrip(Connection connection, List<List<RedisCall>> callers, long sentAt) {
+    private List<List<Object>> roundTripOnOneSocket(Connection connection, List<List<RedisCall>> callers, long sentAt) {
         int usual = connection.getSoTimeout();
         // The driver silently replaces a closed socket by one with the usual timeout. Earlier replies then never come.
         int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
