@@ -59,9 +59,7 @@ class IdempotenceScopeTest {
         ClientOperation operation = new ClientOperation("orders", "x", "x", CONFIG, null, LOG);
         CallIdentity identity =
                 new CallIdentity(operation, operation::method, CallerContext.current(), ScopeHistory.ofOneCall());
-        identity.decide("POST", List.of(), () -> {
-            throw new AssertionError("the scope has an ID");
-        });
+        identity.decide("POST", List.of(), "x", () -> "/x", () -> null);
         return identity.id();
     }
 

@@ -11,8 +11,6 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
-import io.idempotence.client.internal.call.RepeatWarning;
-import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
@@ -170,7 +168,12 @@ final class FeignCall {
         reached = true;
         // Feign copies all headers at each access, which costs as much as the ID.
         Map<String, Collection<String>> headers = method.mayBeGivenAnId(template) ? template.headers() : Map.of();
-        String line = identity.decide(template.method(), FeignHeaders.idIn(headers), () -> usualId(template));
+        String line = identity.decide(
+                template.method(),
+                FeignHeaders.idIn(headers),
+                method.configKey(),
+                template::url,
+                () -> isMultipart(template) ? null : template.body());
         FirstRequest request = first.get();
         if (request == null) {
             FirstRequest own = new FirstRequest(template.url(), template.body(), template.requestCharset());
@@ -254,18 +257,9 @@ final class FeignCall {
         return Request.create(HttpMethod.valueOf(template.method()), template.url(), Map.of(), null, null, template);
     }
 
-    private IdempotenceId usualId(RequestTemplate template) {
-        byte[] body = template.body();
-        IdempotenceId id = identity.usual(
-                method.configKey(),
-                template::url,
-                () -> HeaderLines.isMultipart(HeaderLines.of(template.headers(), CONTENT_TYPE)) ? null : body);
-        RepeatWarning repeats = method.operation().repeats();
-        UnknownCall before = repeats.before(id, template::url);
-        if (before != null) {
-            repeats.sends(Arrays.hashCode(body), before);
-        }
-        return id;
+    /** A multipart body has a random boundary. */
+    private static boolean isMultipart(RequestTemplate template) {
+        return HeaderLines.isMultipart(HeaderLines.of(template.headers(), CONTENT_TYPE));
     }
 
     /**

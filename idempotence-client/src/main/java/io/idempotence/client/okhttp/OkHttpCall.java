@@ -4,13 +4,11 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
-import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
-import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
@@ -47,7 +45,6 @@ final class OkHttpCall implements ClientAdapter {
     private final Watchdog watchdog;
     private final LogicalCall logical;
     private @Nullable RepeatableBody body;
-    private @Nullable UnknownCall maybeRepeated;
 
     OkHttpCall(
             Chain chain,
@@ -84,20 +81,9 @@ final class OkHttpCall implements ClientAdapter {
         return own.compareTo(config.deadline()) < 0 ? own : config.deadline();
     }
 
-    /**
-     * Called when the call has ended. Keeps what was sent of the body, for an interceptor in front that proceeds again. The content of most
-     * bodies is unknown until they are sent.
-     */
+    /** Called when the call has ended. Keeps what was sent of the body, for an interceptor in front that proceeds again. */
     void ended() {
         memory.keep(body);
-        UnknownCall before = maybeRepeated;
-        if (before == null) {
-            return;
-        }
-        Integer hash = bodyHash();
-        if (hash != null) {
-            operation.repeats().sends(hash, before);
-        }
     }
 
     @Override
@@ -128,8 +114,9 @@ final class OkHttpCall implements ClientAdapter {
     private String describe(Request request) throws IOException {
         List<String> given = request.headers(IDEMPOTENCY_KEY);
         byte @Nullable [] content = content(request, given);
-        String line = checked(() -> identity.decide(request.method(), given, () -> usualId(request, content)));
-        logical.describe(() -> pathAndQuery(request), this::bodyHash);
+        Supplier<String> path = () -> pathAndQuery(request);
+        String line = checked(() -> identity.decide(request.method(), given, request.method(), path, () -> content));
+        logical.describe(path, this::bodyHash);
         return Objects.requireNonNull(line, "this call carries an ID");
     }
 
@@ -169,19 +156,12 @@ final class OkHttpCall implements ClientAdapter {
         }
     }
 
-    private IdempotenceId usualId(Request request, byte @Nullable [] content) {
-        Supplier<String> path = () -> pathAndQuery(request);
-        IdempotenceId id = identity.usual(request.method(), path, () -> content);
-        maybeRepeated = operation.repeats().before(id, path);
-        return id;
-    }
-
     private static String pathAndQuery(Request request) {
         String query = request.url().encodedQuery();
         return request.url().encodedPath() + (query == null ? "" : "?" + query);
     }
 
-    /** Null if the content is not known. */
+    /** Null if the content is not known. That of most bodies is not until they are sent. */
     private @Nullable Integer bodyHash() {
         RepeatableBody sent = body;
         return sent == null ? Integer.valueOf(0) : sent.contentHash();

@@ -4,12 +4,10 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static io.idempotence.http.IdempotenceHeaders.PREFER;
 
-import io.idempotence.IdempotenceId;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
-import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
@@ -78,7 +76,12 @@ final class RestCall implements ClientAdapter {
     @Override
     public Object send(int attempt, Observation seen) throws IOException {
         if (identity.line() == null) {
-            identity.decide(request.getMethod().name(), values(IDEMPOTENCY_KEY), this::usualId);
+            identity.decide(
+                    request.getMethod().name(),
+                    values(IDEMPOTENCY_KEY),
+                    request.getMethod().name(),
+                    this::pathAndQuery,
+                    () -> HeaderLines.isMultipart(values("Content-Type")) ? null : body);
             logical.describe(this::pathAndQuery, () -> Arrays.hashCode(body));
         }
         RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects, request.getURI());
@@ -134,18 +137,6 @@ final class RestCall implements ClientAdapter {
     static String name(HttpRequest request) {
         URI uri = request.getURI();
         return request.getMethod() + " " + uri.getScheme() + "://" + RestExchange.authority(uri) + uri.getRawPath();
-    }
-
-    private IdempotenceId usualId() {
-        IdempotenceId id = identity.usual(
-                request.getMethod().name(),
-                this::pathAndQuery,
-                () -> HeaderLines.isMultipart(values("Content-Type")) ? null : body);
-        UnknownCall before = operation.repeats().before(id, this::pathAndQuery);
-        if (before != null) {
-            operation.repeats().sends(Arrays.hashCode(body), before);
-        }
-        return id;
     }
 
     private String pathAndQuery() {

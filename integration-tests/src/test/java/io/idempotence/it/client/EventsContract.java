@@ -172,6 +172,16 @@ abstract class EventsContract extends RedirectContract {
                 .contains("orders", method(), "outcome is unknown");
     }
 
+    @Test
+    void callInDoubtThatIsMadeAgainUnderANewIdIsAWarningOnce() {
+        ClientUnderTest client = silent();
+        alwaysGet(status(504));
+        client.order();
+        alwaysGet(status(200));
+        assertThat(warnings(client::order)).singleElement().asString().contains("orders", method(), "under a new ID");
+        assertThat(warnings(client::order)).isEmpty();
+    }
+
     /** The user information of an address is nobody's business. */
     @Test
     void redirectToAnotherOriginIsAWarningOnceForAClientWithoutIdAndUserInformation() {

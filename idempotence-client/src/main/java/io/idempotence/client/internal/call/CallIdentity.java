@@ -8,7 +8,6 @@ import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.http.IdempotencyKeyHeader;
 import java.time.Instant;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -26,8 +25,8 @@ public final class CallIdentity {
     private final ScopeHistory alone;
     private final AtomicReference<@Nullable Chosen> decision = new AtomicReference<>();
     private final ScopeHistory.Call withoutId;
-    private volatile ScopeHistory.Call history;
-    private final AtomicBoolean began = new AtomicBoolean();
+    private final AtomicReference<ScopeHistory.@Nullable Call> withId = new AtomicReference<>();
+    private volatile boolean generated;
 
     /** @param line the line of the header with the ID, or null for a call that carries none */
     private record Chosen(@Nullable String line) {}
@@ -43,7 +42,6 @@ public final class CallIdentity {
         this.caller = caller;
         this.alone = alone;
         this.withoutId = alone.newCall();
-        this.history = withoutId;
     }
 
     /** The ID in the lines of a header. Also refuses what a client would write verbatim and a server would parse as two headers. */
@@ -56,14 +54,21 @@ public final class CallIdentity {
      * call under the ID is, and its own doubt passes to the next one.
      *
      * @param lines the header's lines, as the caller gives them
-     * @param usual the ID without header and scope: {@link #usual}
+     * @param method the name of the operation in its client
+     * @param target returns the target of the request; called only for a call of a handler, as is {@code body}
+     * @param body returns the body, or null if it is unknown or not the same each time
      * @return null if the call carries no ID. It then behaves as without this project: no retry, no deadline
      * @throws IllegalStateException if two calls would share the ID, or if the server half may have forgotten it
      */
-    public @Nullable String decide(String httpMethod, List<String> lines, Supplier<IdempotenceId> usual) {
+    public @Nullable String decide(
+            String httpMethod,
+            List<String> lines,
+            String method,
+            Supplier<String> target,
+            Supplier<byte @Nullable []> body) {
         if (decision.get() == null) {
             // Two threads may start the same call (hedging): the first one's ID is the call's.
-            decision.compareAndSet(null, new Chosen(lineOf(httpMethod, lines, usual)));
+            decision.compareAndSet(null, new Chosen(lineOf(httpMethod, lines, () -> generated(method, target, body))));
         }
         return line();
     }
@@ -79,14 +84,9 @@ public final class CallIdentity {
         return GRAMMAR.format(begin(null, usual), operation.config().headerStyle());
     }
 
-    /**
-     * The ID of a call without a header or scope.
-     *
-     * @param method the name of the operation in its client
-     * @param target returns the target of the request; called only for a call of a handler, as is {@code body}
-     * @param body returns the body, or null if it is unknown or not the same each time
-     */
-    public IdempotenceId usual(String method, Supplier<String> target, Supplier<byte @Nullable []> body) {
+    /** The ID of a call without a header or scope. */
+    private IdempotenceId generated(String method, Supplier<String> target, Supplier<byte @Nullable []> body) {
+        generated = true;
         InboundRequest inbound = caller.inbound();
         return inbound == null
                 ? operation.config().generator().generateId()
@@ -115,9 +115,7 @@ public final class CallIdentity {
         ScopeHistory.Call begun = scope == null
                 ? alone.begin(this::checkRetention, own, usual)
                 : scope.begin(name.get(), this::checkRetention, own, usual, alone);
-        if (began.compareAndSet(false, true)) {
-            history = begun;
-        }
+        withId.compareAndSet(null, begun);
         return begun.id();
     }
 
@@ -150,12 +148,18 @@ public final class CallIdentity {
 
     /** The ID, or null if the call has none. */
     public @Nullable IdempotenceId id() {
-        ScopeHistory.Call begun = history;
-        return begun == withoutId ? null : begun.id();
+        ScopeHistory.Call begun = withId.get();
+        return begun == null ? null : begun.id();
+    }
+
+    /** Whether this call made its ID or derived it. False if its caller, its scope or an earlier call gave it. */
+    boolean isGenerated() {
+        return generated;
     }
 
     /** The history of the call, the only place that stores its doubt. */
     ScopeHistory.Call history() {
-        return history;
+        ScopeHistory.Call begun = withId.get();
+        return begun == null ? withoutId : begun;
     }
 }

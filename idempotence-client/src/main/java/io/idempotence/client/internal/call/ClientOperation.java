@@ -66,7 +66,7 @@ public final class ClientOperation {
         return retries.of(name);
     }
 
-    public RepeatWarning repeats() {
+    RepeatWarning repeats() {
         return repeats;
     }
 

@@ -8,6 +8,7 @@ import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RetryBudget;
+import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.internal.Causes;
@@ -44,6 +45,7 @@ public final class LogicalCall {
     private volatile @Nullable Result result;
     private volatile @Nullable Throwable lastFailure;
     private volatile @Nullable Content content;
+    private volatile @Nullable UnknownCall maybeRepeated;
 
     /** The first request of the call, by which a repetition under another ID is recognised. */
     private record Content(Supplier<String> url, Supplier<@Nullable Integer> bodyHash) {}
@@ -210,13 +212,32 @@ public final class LogicalCall {
     }
 
     /**
-     * Describes the first request, for {@link RepeatWarning}.
+     * Describes the first request, after its ID was decided. Warns if the call repeats an unknown one under a new ID, now or, if its body
+     * is not known before it is sent, at its end.
      *
-     * @param url in the same form as for {@link RepeatWarning#before}
-     * @param bodyHash called when the call has ended and its outcome is unknown; null if the content of the body is not known
+     * @param url with or without the address of the target, but in the same form for all calls of the operation
+     * @param bodyHash null if the content of the body is not known, or not known yet
      */
     public void describe(Supplier<String> url, Supplier<@Nullable Integer> bodyHash) {
         content = new Content(url, bodyHash);
+        IdempotenceId id = id();
+        if (id != null && identity.isGenerated()) {
+            maybeRepeated = operation.repeats().before(id, url);
+            warnOfRepetition();
+        }
+    }
+
+    private void warnOfRepetition() {
+        Content sent = content;
+        UnknownCall before = maybeRepeated;
+        if (before == null || sent == null) {
+            return;
+        }
+        Integer bodyHash = sent.bodyHash.get();
+        if (bodyHash != null) {
+            maybeRepeated = null;
+            operation.repeats().sends(bodyHash, before);
+        }
     }
 
     private void remember(Result how) {
@@ -252,6 +273,7 @@ public final class LogicalCall {
         if (running.decrementAndGet() > 0) {
             return;
         }
+        warnOfRepetition();
         Result how = result;
         if (how == null) {
             return;

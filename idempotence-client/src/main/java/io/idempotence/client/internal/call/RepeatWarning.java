@@ -12,7 +12,7 @@ import org.slf4j.Logger;
  * detect such a duplicate. It is logged once per method. Only the last unknown call is stored: an outage has many, and one line is enough.
  * Thread-safe.
  */
-public final class RepeatWarning {
+final class RepeatWarning {
     /** The time within which an equal call counts as a retry. A later one is more often an equal order than the same one. */
     private static final long SHORTLY_NANOS = Duration.ofMinutes(1).toNanos();
 
@@ -23,7 +23,7 @@ public final class RepeatWarning {
     private volatile @Nullable UnknownCall last;
 
     /** @param log the logger of the HTTP client library's half */
-    public RepeatWarning(Logger log, String client, String method) {
+    RepeatWarning(Logger log, String client, String method) {
         this.log = log;
         this.client = client;
         this.method = method;
@@ -34,17 +34,17 @@ public final class RepeatWarning {
      *
      * @param bodyHash the hash of its body
      */
-    public record UnknownCall(IdempotenceId id, String url, int bodyHash, long endedAt) {}
+    record UnknownCall(IdempotenceId id, String url, int bodyHash, long endedAt) {}
 
     /** @param url the call's URL, in the same form as for {@link #before} */
-    public void endedUnknown(IdempotenceId id, String url, int bodyHash) {
+    void endedUnknown(IdempotenceId id, String url, int bodyHash) {
         if (!logged.get()) {
             last = new UnknownCall(id, url, bodyHash, System.nanoTime());
         }
     }
 
     /** Removes the unknown call with this ID, because its outcome is now known. */
-    public void endedKnown(IdempotenceId id) {
+    void endedKnown(IdempotenceId id) {
         UnknownCall before = last;
         if (before != null && before.id.equals(id)) {
             last = null;
@@ -58,7 +58,8 @@ public final class RepeatWarning {
      * @param url returns its URL, with or without the address of the target; called only if there is an unknown call
      * @return null if there is none
      */
-    public @Nullable UnknownCall before(IdempotenceId id, Supplier<String> url) {
+    @Nullable
+    UnknownCall before(IdempotenceId id, Supplier<String> url) {
         UnknownCall before = last;
         return before != null
                         && System.nanoTime() - before.endedAt <= SHORTLY_NANOS
@@ -69,7 +70,7 @@ public final class RepeatWarning {
     }
 
     /** Logs the warning if the body of the call that may repeat {@code before} has the same hash. */
-    public void sends(int bodyHash, UnknownCall before) {
+    void sends(int bodyHash, UnknownCall before) {
         if (before.bodyHash != bodyHash || !logged.compareAndSet(false, true)) {
             return;
         }

@@ -22,9 +22,7 @@ final class TestCalls {
                 LoggerFactory.getLogger(TestCalls.class));
         CallIdentity identity =
                 new CallIdentity(operation, operation::method, CallerContext.current(), ScopeHistory.ofOneCall());
-        identity.decide("POST", List.of("\"order-1\""), () -> {
-            throw new AssertionError("the caller gives an ID");
-        });
+        identity.decide("POST", List.of("\"order-1\""), "create", () -> "/orders", () -> null);
         return new LogicalCall(operation, identity, deadline);
     }
 }
