@@ -12,8 +12,6 @@ import org.springframework.web.bind.annotation.RestController;
 class Payments {
     private final AtomicInteger made = new AtomicInteger();
     @PostMapping("/payments") @Idempotent
-    String pay(@RequestBody String order) {
-        return "payment " + made.incrementAndGet() + " for " + order;
-    }
+    String pay(@RequestBody String order) { return "payment " + made.incrementAndGet() + " for " + order; }
     public static void main(String[] args) { SpringApplication.run(Payments.class, args); }
 }

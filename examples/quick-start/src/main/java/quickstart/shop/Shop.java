@@ -10,16 +10,11 @@ import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RestController;
 
 @FeignClient(name = "payments", url = "${payments.url}")
-interface PaymentClient {
-    @PostMapping("/payments") String pay(@RequestBody String order);
-}
+interface PaymentClient { @PostMapping("/payments") String pay(@RequestBody String order); }
 
 @SpringBootApplication @EnableFeignClients @RestController
 class Shop {
     @Autowired PaymentClient payments;
-    @PostMapping("/orders")
-    String order(@RequestBody String order) {
-        return payments.pay(order); // retried when needed, always under one ID
-    }
+    @PostMapping("/orders") String order(@RequestBody String order) { return payments.pay(order); } // retried, always under one ID
     public static void main(String[] args) { SpringApplication.run(Shop.class, args); }
 }
