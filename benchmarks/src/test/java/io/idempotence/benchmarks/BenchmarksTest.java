@@ -31,7 +31,8 @@ class BenchmarksTest {
 
     @Test
     void everyVariantButTheDatabaseIsMeasuredAndDrawn() {
-        assertThat(run("server --variants REDIS,REDIS_AFTER,MEMORY,GET,REPLAY --connections 1,2 --networks 0,200 " + BRIEF))
+        assertThat(run("server --variants REDIS,REDIS_AFTER,MEMORY,GET,REPLAY --connections 1,2 --networks 0,200 "
+                        + BRIEF))
                 .isZero();
         assertThat(out).isDirectoryContaining("glob:**/server.md").isDirectoryContaining("glob:**/replay.svg");
         assertThat(out.resolve("network.svg")).content().contains("requests/s ÷ floor", "ours on Redis, 200 µs");
