@@ -285,7 +285,7 @@ class CompletionAfterResponseTest {
     void aCompletionThatHangsKeepsItsLeaseWhileTheProcessStops() throws Exception {
         completionsHang();
         IdempotencePolicy shortLease =
-                POLICY.toBuilder().lease(Duration.ofMillis(60)).build();
+                POLICY.toBuilder().lease(Duration.ofMillis(300)).build();
         idempotence.execute(
                 IdempotentCall.of(IdempotenceId.of("order-1")), shortLease, ResultCodec.text(), execution -> "paid");
         CountDownLatch closing = new CountDownLatch(1);
@@ -327,7 +327,7 @@ class CompletionAfterResponseTest {
     @Test
     void anOwnerWhoseLeaseMayBeOverRecordsFirst() throws Exception {
         IdempotencePolicy shortLease =
-                POLICY.toBuilder().lease(Duration.ofMillis(10)).build();
+                POLICY.toBuilder().lease(Duration.ofSeconds(1)).build();
         storage.withoutRenewals();
         String result = idempotence.execute(
                 IdempotentCall.of(IdempotenceId.of("order-1")), shortLease, ResultCodec.text(), execution -> {

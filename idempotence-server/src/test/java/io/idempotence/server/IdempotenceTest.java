@@ -281,7 +281,7 @@ class IdempotenceTest {
     @Test
     void renewalStopsWithAnAlarmWhenTheClaimIsLost() throws Exception {
         IdempotencePolicy policy =
-                IdempotencePolicy.builder().lease(Duration.ofMillis(100)).build();
+                IdempotencePolicy.builder().lease(Duration.ofMillis(400)).build();
         List<StorageKey> renewed = new CopyOnWriteArrayList<>();
         Idempotence idempotence = over(
                 new FaultyStorage(redis.connect()).before((call, key) -> {

@@ -195,7 +195,7 @@ class OvertakenExecutionTest {
     @DisplayName("T14: a release whose reply is lost is an overlap if the lease was over when the handler ended")
     void aLateReleaseWhoseCallGetsLostAlarms() {
         IdempotencePolicy brief = IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(10))
+                .lease(Duration.ofMillis(200))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         attempts.fail(Call.RENEW, new StorageUnavailableException("the storage does not respond", null));

@@ -27,7 +27,8 @@ final class Database {
     Database(DataSource dataSource, Duration statementTimeout) {
         this.dataSource = dataSource;
         this.timeoutSeconds = (int) Math.max(1, statementTimeout.plusMillis(999).toSeconds());
-        this.networkTimeoutMillis = timeoutSeconds * 1_000 + 1_000;
+        // Time for the driver to cancel a statement, which some do over a second connection.
+        this.networkTimeoutMillis = timeoutSeconds * 1_000 + 2_000;
     }
 
     DataSource dataSource() {
