@@ -29,8 +29,8 @@ import redis.clients.jedis.exceptions.JedisException;
  * single caller leads at once.
  *
  * <p><b>When a batch begins.</b> If none is under way; if more callers wait than batches are under way; or if the server is so far away
- * that waiting for one of those batches takes longer than it saves. So the load determines how large batches are. A caller that has waited
- * for a millisecond leads in any case: a batch that hangs holds up nobody else.
+ * that waiting for one of those batches takes longer than it saves. So the load determines how large batches are. A caller leads in any
+ * case if no batch has ended for a millisecond while it waited: a batch that hangs holds up nobody else.
  *
  * <p><b>Why nobody gets another's reply.</b> A caller is queued first. Under the lock, and once, it becomes a leader, is taken into a batch,
  * or withdraws. Until then nothing of it was sent. Only its leader gives it its replies, and only if every call of the batch has one. If
@@ -58,8 +58,12 @@ final class FlatCombiner implements RedisServer {
     private final Deque<Caller> queue = new ArrayDeque<>();
     /** How many batches are under way. Guarded by the lock. */
     private int batches;
+    /** When a batch has ended for the last time. Guarded by the lock. */
+    private long lastEnd = System.nanoTime();
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
+    /** Whether the last batch had several callers, so that the next one may have them, too. */
+    private volatile boolean lastWasShared;
 
     /** A failure of a batch, for a caller that did not lead it. The batch's connection may be the only one that is broken. */
     static final class FollowerFailedException extends JedisConnectionException {
@@ -185,7 +189,12 @@ final class FlatCombiner implements RedisServer {
                 && batches < maxBatches
                 && (queue.size() > batches
                         || roundTripNanos > batches * WORTH_WAITING_NANOS
-                        || System.nanoTime() - first.since >= PATIENCE_NANOS);
+                        || System.nanoTime() - stalled(first) >= 0);
+    }
+
+    /** The time at which a caller has waited for long without the end of a batch. */
+    private long stalled(Caller waiting) {
+        return (lastEnd - waiting.since > 0 ? lastEnd : waiting.since) + PATIENCE_NANOS;
     }
 
     private void appoint(Caller leader) {
@@ -196,24 +205,25 @@ final class FlatCombiner implements RedisServer {
     /** Waits until the caller leads, or its batch has ended. */
     private void await(Caller own) {
         boolean interrupted = false;
+        long next = own.since + PATIENCE_NANOS;
         try {
             while (true) {
-                long waited = System.nanoTime() - own.since;
-                if (interrupted || waited >= PATIENCE_NANOS) {
-                    leadOrWithdraw(own, interrupted, waited >= maxWaitNanos);
+                long now = System.nanoTime();
+                if (interrupted || now - next >= 0) {
+                    next = leadOrWithdraw(own, interrupted, now);
                 }
                 State state = own.state;
                 if (state == State.LEADING || own.replies != null || own.failure != null) {
                     return;
                 }
-                long bound = maxWaitNanos + maxRoundTripNanos;
-                if (state == State.QUEUED) {
-                    bound = waited < PATIENCE_NANOS ? PATIENCE_NANOS : maxWaitNanos;
-                } else if (waited >= bound) {
-                    throw new JedisConnectionException(
-                            new SocketTimeoutException("the batch of this call has not ended"));
+                if (state != State.QUEUED) {
+                    next = own.since + maxWaitNanos + maxRoundTripNanos;
+                    if (now - next >= 0) {
+                        throw new JedisConnectionException(
+                                new SocketTimeoutException("the batch of this call has not ended"));
+                    }
                 }
-                LockSupport.parkNanos(this, bound - waited);
+                LockSupport.parkNanos(this, next - now);
                 interrupted |= Thread.interrupted();
             }
         } finally {
@@ -224,23 +234,30 @@ final class FlatCombiner implements RedisServer {
     }
 
     /**
-     * Makes a caller that has waited for long the leader of one more batch, if the limit permits it. Otherwise the caller withdraws if it
-     * was interrupted or has waited too long.
+     * Makes a caller the leader of one more batch if none has ended for long, and the limit permits it. The caller withdraws if it cannot
+     * lead and was interrupted or has waited too long.
+     *
+     * @return when to do this again
      */
-    private void leadOrWithdraw(Caller own, boolean interrupted, boolean timedOut) {
+    private long leadOrWithdraw(Caller own, boolean interrupted, long now) {
+        long latest = own.since + maxWaitNanos;
         lock.lock();
         try {
             if (own.state != State.QUEUED) {
-                return;
+                return now;
             }
-            if (batches < maxBatches) {
+            boolean mustEnd = interrupted || now - latest >= 0;
+            long stalled = stalled(own);
+            boolean isStalled = now - stalled >= 0;
+            if (batches < maxBatches && (mustEnd || isStalled)) {
                 queue.remove(own);
                 appoint(own);
-            } else if (interrupted || timedOut) {
+            } else if (mustEnd) {
                 queue.remove(own);
                 Throwable why = interrupted ? new InterruptedException() : new NoSuchElementException();
                 throw new NothingWrittenException(new JedisException("no connection was free", why));
             }
+            return isStalled || latest - stalled < 0 ? latest : stalled;
         } finally {
             lock.unlock();
         }
@@ -252,11 +269,12 @@ final class FlatCombiner implements RedisServer {
         List<List<Object>> replies = List.of();
         Throwable failure = null;
         try (Connection connection = borrowed()) {
-            if (roundTripNanos <= WORTH_WAITING_NANOS) {
+            if (lastWasShared && roundTripNanos <= WORTH_WAITING_NANOS) {
                 // Callers that are ready to run join this batch, and do not wait for the next one.
                 Thread.yield();
             }
             others = takeOthers(own);
+            lastWasShared = !others.isEmpty();
             long begin = System.nanoTime();
             replies = pipeline.exchange(connection, callsOf(own, others));
             noteRoundTrip(System.nanoTime() - begin);
@@ -344,6 +362,7 @@ final class FlatCombiner implements RedisServer {
             }
             leader.state = State.LED;
             batches--;
+            lastEnd = System.nanoTime();
             if (isTimeForABatch()) {
                 next = queue.removeFirst();
                 appoint(next);
