@@ -23,6 +23,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -67,7 +68,7 @@ final class FormTokenFilter implements Filter {
             chain.doFilter(request, response);
             return;
         }
-        String[] submitted = mayHaveToken(request) ? request.getParameterValues(FormTokens.PARAMETER) : null;
+        String[] submitted = mayHaveToken(request) ? submitted(request) : null;
         if (submitted == null) {
             chain.doFilter(request, acceptsHtml(request) ? new PageResponse(request, response) : response);
             return;
@@ -80,6 +81,30 @@ final class FormTokenFilter implements Filter {
         }
     }
 
+    /**
+     * The tokens of a form. An upload that the container does not parse, because it is too large, has none: the handler or the application's
+     * error handling gets the exception, because the container throws it again.
+     */
+    private static String @Nullable [] submitted(HttpServletRequest request) {
+        try {
+            return request.getParameterValues(FormTokens.PARAMETER);
+        } catch (RuntimeException e) {
+            if (isMultipart(request) && isThrownAgain(request)) {
+                return null;
+            }
+            throw e;
+        }
+    }
+
+    private static boolean isThrownAgain(HttpServletRequest request) {
+        try {
+            request.getParameterValues(FormTokens.PARAMETER);
+            return false;
+        } catch (RuntimeException again) {
+            return true;
+        }
+    }
+
     private static FormTokens.Check severalTokens(HttpServletRequest request) {
         LOG.warn(
                 "A form posted to {} has several fields {}; expected one. Use idempotence:protect or the field, not both",
@@ -89,11 +114,17 @@ final class FormTokenFilter implements Filter {
     }
 
     private static boolean isForm(HttpServletRequest request) {
-        if (SAFE_METHODS.contains(request.getMethod()) || request.getContentType() == null) {
-            return false;
-        }
-        String type = request.getContentType().strip().toLowerCase(Locale.ROOT);
-        return type.startsWith("application/x-www-form-urlencoded") || type.startsWith("multipart/form-data");
+        return !SAFE_METHODS.contains(request.getMethod())
+                && (hasType(request, "application/x-www-form-urlencoded") || isMultipart(request));
+    }
+
+    private static boolean isMultipart(HttpServletRequest request) {
+        return hasType(request, "multipart/form-data");
+    }
+
+    private static boolean hasType(HttpServletRequest request, String type) {
+        String found = request.getContentType();
+        return found != null && found.strip().toLowerCase(Locale.ROOT).startsWith(type);
     }
 
     /**
