@@ -21,7 +21,6 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.context.ApplicationContext;
 import org.springframework.core.MethodClassKey;
-import org.springframework.core.ResolvableType;
 import org.springframework.core.annotation.AnnotationAwareOrderComparator;
 import org.springframework.http.server.PathContainer;
 import org.springframework.web.ErrorResponse;
@@ -34,7 +33,6 @@ import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.mvc.condition.PathPatternsRequestCondition;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfo;
 import org.springframework.web.servlet.mvc.method.RequestMappingInfoHandlerMapping;
-import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter;
 import org.springframework.web.util.ServletRequestPathUtils;
 
 /** The handlers with {@code @Idempotent}. Chooses the settings of each request, behind every filter of the application. Thread-safe. */
@@ -144,7 +142,7 @@ final class HandlerOperations {
         OperationSettings settings = OperationSettings.of(found.annotation(), here);
         List<FilterCoverage.Configured> configured = List.of();
         if (settings.isIdempotent()) {
-            check(handler, methods, found.annotation(), isSafe, here);
+            check(mapping, handler, found.annotation(), isSafe, here);
             configured = coverage.check(HandlerOperation.name(handler), mapping, here);
         }
         HandlerOperation operation = new HandlerOperation(mapping, handler, settings, sources.recovery(), configured);
@@ -155,14 +153,15 @@ final class HandlerOperations {
     }
 
     private static void check(
+            RequestMappingInfo mapping,
             HandlerMethod handler,
-            Set<RequestMethod> methods,
             Idempotent annotation,
             boolean isSafe,
             OperationFaults faults) {
         if (isSafe) {
             faults.add(
-                    "it handles only " + joined(methods) + ", which is never protected",
+                    "it handles only " + joined(mapping.getMethodsCondition().getMethods())
+                            + ", which is never protected",
                     "Remove @Idempotent, or map the method to POST, PUT, PATCH or DELETE.");
         }
         if (!annotation.id().isEmpty() || !annotation.operation().isEmpty()) {
@@ -171,12 +170,7 @@ final class HandlerOperations {
                             + " the header Idempotency-Key",
                     "Remove id and operation from handlers, or move @Idempotent to a method of a service.");
         }
-        if (streams(handler)) {
-            faults.add(
-                    "it returns a " + ResponseBodyEmitter.class.getSimpleName()
-                            + ", and a stream of events cannot be stored and replayed",
-                    "Return the result as a whole, or remove @Idempotent.");
-        }
+        EventStreams.check(mapping, handler, faults);
     }
 
     /** Checks that the annotation fits what its filters have, or else what the application configures for all. */
@@ -214,15 +208,6 @@ final class HandlerOperations {
 
     private static String joined(Set<RequestMethod> methods) {
         return methods.stream().map(Enum::name).sorted().collect(Collectors.joining(" and "));
-    }
-
-    private static boolean streams(HandlerMethod handler) {
-        ResolvableType type = ResolvableType.forMethodReturnType(handler.getMethod(), handler.getBeanType());
-        return isEmitter(type) || isEmitter(type.getGeneric(0));
-    }
-
-    private static boolean isEmitter(ResolvableType type) {
-        return ResponseBodyEmitter.class.isAssignableFrom(type.resolve(Object.class));
     }
 
     // ---- for each request

@@ -9,6 +9,8 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.FailingStart;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -28,6 +30,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.server.WebHandler;
 import org.springframework.web.servlet.config.annotation.EnableWebMvc;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /** An {@code @Idempotent} that cannot work fails the start, with Spring Boot's description and action. */
@@ -77,6 +80,29 @@ class MisusedAnnotationsTest {
     void allMistakesAreReportedAtOnce(CapturedOutput output) {
         assertThat(reportOf(output, Misuses.ReadOnly.class, Misuses.Both.class, Misuses.WrongName.class))
                 .contains("ReadOnly.list", "Both.create", "WrongName.create");
+    }
+
+    /** Spring MVC collects their values, and sends them as a whole. */
+    @RestController
+    static class Collected {
+        @Idempotent
+        @PostMapping("/orders")
+        Flux<Integer> create() {
+            return Flux.just(1);
+        }
+
+        @Idempotent
+        @PostMapping("/more")
+        <T extends Comparable<T>> CompletableFuture<Map<String, T>> createMore() {
+            return new CompletableFuture<>();
+        }
+    }
+
+    @Test
+    void aReactiveResultThatIsSentAsAWholeIsNoMistake() {
+        application()
+                .withUserConfiguration(Collected.class)
+                .run(context -> assertThat(context).hasNotFailed());
     }
 
     /** The annotation of a shared interface is that of the client. */

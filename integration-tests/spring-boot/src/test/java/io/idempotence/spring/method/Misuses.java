@@ -5,16 +5,21 @@ import io.idempotence.Idempotent;
 import io.idempotence.OnAbandoned;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.provider.Arguments;
+import org.reactivestreams.Publisher;
 import org.springframework.context.annotation.Import;
 import org.springframework.http.ResponseEntity;
+import org.springframework.http.codec.ServerSentEvent;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter;
 import org.springframework.web.servlet.mvc.method.annotation.SseEmitter;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
 
 /** Uses of {@code @Idempotent} that cannot work, and the messages with which the start fails. */
 final class Misuses {
@@ -66,6 +71,62 @@ final class Misuses {
         @PostMapping("/events")
         ResponseEntity<ResponseBodyEmitter> events() {
             return ResponseEntity.ok(new ResponseBodyEmitter());
+        }
+    }
+
+    @RestController
+    static class LaterEvents {
+        @Idempotent
+        @PostMapping("/events")
+        CompletableFuture<ResponseEntity<SseEmitter>> events() {
+            return CompletableFuture.completedFuture(ResponseEntity.ok(new SseEmitter()));
+        }
+    }
+
+    @RestController
+    static class ReactiveEvents {
+        @Idempotent
+        @PostMapping("/events")
+        Flux<ServerSentEvent<String>> events() {
+            return Flux.empty();
+        }
+    }
+
+    @RestController
+    static class NestedEvents {
+        @Idempotent
+        @PostMapping("/events")
+        Mono<ResponseEntity<Flux<ServerSentEvent<?>>>> events() {
+            return Mono.empty();
+        }
+    }
+
+    abstract static class AnyEvents<T> {
+        @Idempotent
+        @PostMapping("/events")
+        T events() {
+            throw new IllegalStateException();
+        }
+    }
+
+    @RestController
+    static class InheritedEvents extends AnyEvents<SseEmitter> {}
+
+    @RestController
+    static class ProducedEvents {
+        @Idempotent
+        @PostMapping(path = "/events", produces = "text/event-stream;charset=UTF-8")
+        Flux<Shape> events() {
+            return Flux.empty();
+        }
+    }
+
+    @RestController
+    static class ProducedLines {
+        @Idempotent
+        @PostMapping(path = "/events", produces = "application/x-ndjson")
+        Publisher<Shape> events() {
+            return Flux.empty();
         }
     }
 
@@ -280,9 +341,30 @@ final class Misuses {
                 Arguments.of(WholeService.class, "WholeService.create: it is in no handler mapping", "Map the"),
                 Arguments.of(
                         Events.class,
-                        "Events.events: it returns a ResponseBodyEmitter, and a stream of events cannot be stored and replayed.",
+                        " Events.events: it returns SseEmitter, and a stream of events cannot be stored and replayed.",
                         "Return the result as a whole, or remove @Idempotent."),
-                Arguments.of(Emitters.class, "Emitters.events: it returns a ResponseBodyEmitter", "Return the result"),
+                Arguments.of(
+                        Emitters.class,
+                        "Emitters.events: it returns ResponseEntity<ResponseBodyEmitter>, and",
+                        "Return the result"),
+                Arguments.of(
+                        LaterEvents.class,
+                        "LaterEvents.events: it returns CompletableFuture<ResponseEntity<SseEmitter>>, and",
+                        "Return the result"),
+                Arguments.of(
+                        ReactiveEvents.class,
+                        "ReactiveEvents.events: it returns Flux<ServerSentEvent<String>>, and",
+                        "Return the result"),
+                Arguments.of(
+                        NestedEvents.class,
+                        "NestedEvents.events: it returns Mono<ResponseEntity<Flux<ServerSentEvent<?>>>>, and",
+                        "Return the result"),
+                Arguments.of(
+                        InheritedEvents.class,
+                        "InheritedEvents.events: it returns SseEmitter, and",
+                        "Return the result"),
+                Arguments.of(ProducedEvents.class, "ProducedEvents.events: it returns Flux<", "Return the result"),
+                Arguments.of(ProducedLines.class, "ProducedLines.events: it returns Publisher<", "Return the result"),
                 Arguments.of(
                         Both.class,
                         "Both.create: keepOn and releaseOn both have IllegalStateException.",
