@@ -43,7 +43,8 @@ final class ClientBeans implements BeanPostProcessor {
                 Arrays.stream(proxy.getProxiedInterfaces())
                         .filter(ClientBeans::isHttpService)
                         .findFirst()
-                        .ifPresent(type -> proxy.addAdvice(0, HttpServiceCall.advice(group(beanName, type))));
+                        .ifPresent(type -> proxy.addAdvice(
+                                0, HttpServiceCall.advice(group(beanName, type), new UninstalledClient(installer))));
             }
         }
         return bean;

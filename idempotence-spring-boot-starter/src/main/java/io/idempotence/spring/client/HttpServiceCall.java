@@ -17,11 +17,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import org.aopalliance.intercept.MethodInterceptor;
+import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.http.HttpRequest;
+import org.springframework.web.client.RestClientException;
 import org.springframework.web.service.invoker.HttpRequestValues;
 
 /**
@@ -43,6 +45,7 @@ final class HttpServiceCall {
     private volatile @Nullable RestCall last;
     private volatile boolean running;
     private volatile boolean marked;
+    private volatile boolean intercepted;
     private volatile boolean givenUp;
 
     /** The first request of a call, and the history of its ID. */
@@ -98,22 +101,35 @@ final class HttpServiceCall {
      * Advice for the proxy of a client.
      *
      * @param group the HTTP service group, or null if it is unknown
+     * @param uninstalled gets the requests of a client without an interceptor
      */
-    static MethodInterceptor advice(@Nullable String group) {
+    static MethodInterceptor advice(@Nullable String group, UninstalledClient uninstalled) {
         AtomicBoolean warned = new AtomicBoolean();
         return invocation -> {
             Method method = invocation.getMethod();
             HttpServiceCall call = new HttpServiceCall(method.getName(), annotated(method), group);
             UnaryOperator<Throwable> end = thrown -> thrown instanceof Exception e ? call.endOf(e, warned) : thrown;
             try {
-                return LayerFailures.<@Nullable Object, Throwable>during(
+                Object result = LayerFailures.<@Nullable Object, Throwable>during(
                         end, () -> CURRENT.<@Nullable Object, Throwable>during(call, invocation::proceed));
+                call.ended(invocation, uninstalled);
+                return result;
             } catch (Exception e) {
+                if (e instanceof RestClientException) {
+                    call.ended(invocation, uninstalled);
+                }
                 throw call.endOf(e, warned);
             } finally {
                 call.giveUp();
             }
         };
+    }
+
+    /** The clients of groups are Boot's. A circuit breaker around one may end a call that made no request. */
+    private void ended(MethodInvocation invocation, UninstalledClient uninstalled) {
+        if (!intercepted && !marked && group == null) {
+            uninstalled.sent(invocation, annotated);
+        }
     }
 
     private static @Nullable Boolean annotated(Method method) {
@@ -175,6 +191,11 @@ final class HttpServiceCall {
 
     private static boolean isMarked(HttpRequest request) {
         return request.getAttributes().get(ATTRIBUTE) != null;
+    }
+
+    /** Records that a request of the call has reached an interceptor of this library, whether or not it carries an ID. */
+    void intercepted() {
+        intercepted = true;
     }
 
     /** Records that a request of the call runs. */

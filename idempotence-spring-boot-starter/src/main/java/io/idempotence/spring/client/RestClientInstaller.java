@@ -1,6 +1,8 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.call.ClientOperations;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.bind.Binder;
@@ -13,6 +15,7 @@ final class RestClientInstaller {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceClientAutoConfiguration.class);
 
     private final IdempotenceClientConfig config;
+    private final ClientOperations operations;
     private final Calls calls;
 
     /** The calls that carry an ID, of those that no declared interface makes. They may go to third parties. */
@@ -25,6 +28,7 @@ final class RestClientInstaller {
 
     RestClientInstaller(IdempotenceClientConfig config, Environment environment) {
         this.config = config;
+        this.operations = new ClientOperations(config, LOG);
         this.calls = Binder.get(environment)
                 .bind(EnvironmentSettings.REST_CLIENTS, Calls.class)
                 .orElse(Calls.NAMED);
@@ -46,6 +50,16 @@ final class RestClientInstaller {
         if (calls != Calls.NONE) {
             interceptor().addTo(template.getInterceptors());
         }
+    }
+
+    /**
+     * Whether a request of an HTTP service client should have carried an ID.
+     *
+     * @param client the client's name in settings; empty if it is unknown
+     * @param annotated the value of {@code @Idempotent}, or null if there is none
+     */
+    boolean expectsId(String client, String method, @Nullable Boolean annotated, String httpMethod) {
+        return calls != Calls.NONE && operations.of(client, method, annotated).carriesId(httpMethod, false);
     }
 
     private RestInterceptor interceptor() {

@@ -67,10 +67,12 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     public ClientHttpResponse intercept(HttpRequest request, byte[] body, ClientHttpRequestExecution execution)
             throws IOException {
         HttpServiceCall service = HttpServiceCall.of(request);
-        return service == null
-                ? intercept(request, body, execution, null)
-                : HttpServiceCall.<ClientHttpResponse, IOException>taken(
-                        () -> intercept(request, body, execution, service));
+        if (service == null) {
+            return intercept(request, body, execution, null);
+        }
+        service.intercepted();
+        return HttpServiceCall.<ClientHttpResponse, IOException>taken(
+                () -> intercept(request, body, execution, service));
     }
 
     private ClientHttpResponse intercept(
@@ -139,7 +141,8 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         return operations.of(client, method, annotated);
     }
 
-    private static String authority(URI uri) {
+    /** The name of a client that has no other. */
+    static String authority(URI uri) {
         String host = uri.getHost() == null ? String.valueOf(uri.getAuthority()) : uri.getHost();
         return new HttpOrigin(String.valueOf(uri.getScheme()), host, uri.getPort()).authority();
     }
