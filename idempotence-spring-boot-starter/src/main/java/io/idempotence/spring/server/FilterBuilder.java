@@ -14,7 +14,7 @@ import io.idempotence.spring.server.IdempotenceServerProperties.Scope;
 import org.springframework.util.unit.DataSize;
 
 /** The settings of the filter, from properties. Apart from {@link ServerBuilder}, because not every application has servlets. */
-record FilterBuilder(IdempotenceServerProperties properties) {
+record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits container) {
     /** Spring MVC sets these behind the filter. Without them, a browser hides a replay from a page of another origin. */
     private static final String[] OF_CORS = {
         "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Access-Control-Expose-Headers"
@@ -34,6 +34,12 @@ record FilterBuilder(IdempotenceServerProperties properties) {
         set("max-request-body", properties.maxRequestBody(), size -> filter.maxRequestBody(bytes(size)));
         set("max-response-body", properties.maxResponseBody(), size -> filter.maxResponseBody(bytes(size)));
         set("max-memory", properties.maxMemory(), size -> filter.maxMemory(size.toBytes()));
+        if (container.parameters() != null) {
+            filter.maxFormParameters(container.parameters());
+        }
+        if (container.bytes() != null) {
+            filter.maxFormSize(container.bytes());
+        }
         set("max-form-parameters", properties.maxFormParameters(), filter::maxFormParameters);
         set("max-form-size", properties.maxFormSize(), size -> filter.maxFormSize(bytes(size)));
         set("max-wait", properties.maxWait(), filter::maxWait);

@@ -38,6 +38,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.Ordered;
 import org.springframework.core.env.Environment;
+import org.springframework.web.context.WebApplicationContext;
 
 /**
  * The auto-configuration of the provider half: an {@link Idempotence} over a storage, and in a servlet application the filter.
@@ -210,8 +211,10 @@ public class IdempotenceServerAutoConfiguration {
         IdempotenceFilter idempotenceFilter(
                 Idempotence idempotence,
                 IdempotenceServerProperties properties,
-                ObjectProvider<IdempotenceFilterCustomizer> customizers) {
-            IdempotenceFilterBuilder filter = new FilterBuilder(properties).of(idempotence);
+                ObjectProvider<IdempotenceFilterCustomizer> customizers,
+                WebApplicationContext context) {
+            ContainerFormLimits limits = ContainerFormLimits.of(context.getServletContext(), context.getEnvironment());
+            IdempotenceFilterBuilder filter = new FilterBuilder(properties, limits).of(idempotence);
             customizers.orderedStream().forEach(customizer -> customizer.customize(filter));
             return filter.build();
         }

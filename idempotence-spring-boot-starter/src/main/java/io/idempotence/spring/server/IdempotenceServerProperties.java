@@ -28,8 +28,8 @@ import org.springframework.util.unit.DataSize;
  * @param maxRequestBody Largest request body. A larger request gets 413.
  * @param maxResponseBody Largest response body that is stored. A larger one is sent, but a retry cannot get it.
  * @param maxMemory Memory that all protected requests may hold together. Default: a quarter of the heap.
- * @param maxFormParameters Largest number of parameters of a form. Default: that of the container.
- * @param maxFormSize Largest form. Default: that of the container.
+ * @param maxFormParameters Largest number of parameters of a form. Default: that of the container, as server.tomcat.* or server.jetty.* sets it.
+ * @param maxFormSize Largest form. Default: that of the container, as server.tomcat.* or server.jetty.* sets it.
  * @param maxWait Longest time that a duplicate may wait for the first attempt.
  * @param maxWaiting How many duplicates may wait at once.
  * @param keepHeaders Response headers to store and replay, besides the standard ones.
