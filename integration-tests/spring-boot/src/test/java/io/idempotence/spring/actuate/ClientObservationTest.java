@@ -10,6 +10,7 @@ import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.IdempotentFeign;
 import io.idempotence.spring.client.IdempotenceClientAutoConfiguration;
+import io.idempotence.spring.client.IdempotentRestClient;
 import io.micrometer.common.KeyValue;
 import io.micrometer.core.instrument.observation.DefaultMeterObservationHandler;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -23,6 +24,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.http.client.ClientHttpResponse;
+import org.springframework.mock.http.client.MockClientHttpRequest;
+import org.springframework.mock.http.client.MockClientHttpResponse;
+import org.springframework.web.client.RestClient;
 
 /** What a trace shows of the consumer. */
 class ClientObservationTest {
@@ -83,6 +88,37 @@ class ClientObservationTest {
                 .hasSize(1_001)
                 .filteredOn(meter -> "other".equals(meter.getId().getTag("client")))
                 .hasSize(1);
+    }
+
+    /** Spring begins its observation in front of the interceptors, which send every attempt. */
+    @Test
+    void theRequestOfARestClientIsOneSpanAroundTheCall() {
+        AtomicInteger requests = new AtomicInteger();
+        RestClient.Builder orders = RestClient.builder()
+                .observationRegistry(registry)
+                .requestFactory((uri, method) -> new MockClientHttpRequest(method, uri) {
+                    @Override
+                    protected ClientHttpResponse executeInternal() {
+                        return new MockClientHttpResponse(new byte[0], requests.incrementAndGet() == 1 ? 503 : 200);
+                    }
+                });
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(
+                        IdempotenceClientAutoConfiguration.class, IdempotenceObservationAutoConfiguration.class))
+                .withPropertyValues("idempotence.client.retry.wait=1ms")
+                .withBean(ObservationRegistry.class, () -> registry)
+                .run(context -> IdempotentRestClient.install(orders, context.getBean(IdempotenceClientConfig.class))
+                        .build()
+                        .post()
+                        .uri("http://orders/orders")
+                        .retrieve()
+                        .toBodilessEntity());
+
+        assertThat(requests).hasValue(2);
+        assertThat(calls)
+                .extracting(Observation.Context::getName)
+                .containsExactly(ClientObservations.NAME, "http.client.requests");
+        assertThat(calls.get(0).getParentObservation().getContextView()).isSameAs(calls.get(1));
     }
 
     private void observe(IdempotenceClientConfig config) {
