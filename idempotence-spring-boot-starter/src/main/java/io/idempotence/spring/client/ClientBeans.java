@@ -44,7 +44,8 @@ final class ClientBeans implements BeanPostProcessor {
                         .filter(ClientBeans::isHttpService)
                         .findFirst()
                         .ifPresent(type -> proxy.addAdvice(
-                                0, HttpServiceCall.advice(group(beanName, type), new UninstalledClient(installer))));
+                                0,
+                                HttpServiceCall.advice(group(beanName, type), new UninstalledClient(installer)::sent)));
             }
         }
         return bean;

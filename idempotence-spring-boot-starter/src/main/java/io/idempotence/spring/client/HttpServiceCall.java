@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
@@ -101,9 +102,10 @@ final class HttpServiceCall {
      * Advice for the proxy of a client.
      *
      * @param group the HTTP service group, or null if it is unknown
-     * @param uninstalled gets the requests of a client without an interceptor
+     * @param uninstalled gets each call whose request passed no interceptor, and its value of {@code @Idempotent}
      */
-    static MethodInterceptor advice(@Nullable String group, UninstalledClient uninstalled) {
+    static MethodInterceptor advice(
+            @Nullable String group, BiConsumer<MethodInvocation, @Nullable Boolean> uninstalled) {
         AtomicBoolean warned = new AtomicBoolean();
         return invocation -> {
             Method method = invocation.getMethod();
@@ -126,9 +128,9 @@ final class HttpServiceCall {
     }
 
     /** The clients of groups are Boot's. A circuit breaker around one may end a call that made no request. */
-    private void ended(MethodInvocation invocation, UninstalledClient uninstalled) {
+    private void ended(MethodInvocation invocation, BiConsumer<MethodInvocation, @Nullable Boolean> uninstalled) {
         if (!intercepted && !marked && group == null) {
-            uninstalled.sent(invocation, annotated);
+            uninstalled.accept(invocation, annotated);
         }
     }
 
