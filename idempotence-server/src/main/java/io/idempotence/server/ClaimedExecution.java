@@ -36,8 +36,6 @@ public final class ClaimedExecution implements IdempotentExecution {
     private final HandlerDecision handler = new HandlerDecision();
 
     private volatile @Nullable Throwable rendered;
-    private volatile boolean denied;
-    private volatile boolean skipped;
     private volatile long claimNanos;
     private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
 
@@ -139,20 +137,6 @@ public final class ClaimedExecution implements IdempotentExecution {
      */
     public void rendered(Throwable exception) {
         rendered = exception;
-        denied = false;
-    }
-
-    /**
-     * Notes that the exception that was {@linkplain #rendered rendered} last denied the caller: it was not authenticated, or had not the
-     * right. Such a failure is not kept, unless the policy sets a verdict for the exception or the status.
-     */
-    public void denied() {
-        denied = true;
-    }
-
-    /** Notes that a framework responds without having run the handler. A 401 or 403 is then not kept, unless the policy sets a verdict. */
-    public void handlerSkipped() {
-        skipped = true;
     }
 
     /**
@@ -168,10 +152,7 @@ public final class ClaimedExecution implements IdempotentExecution {
             return byException(exception);
         }
         handler.byPolicyFor(ReleaseReason.ofStatus(status));
-        if (skipped && (status == 401 || status == 403)) {
-            return policy.setFor(status).orElse(Verdict.RELEASE);
-        }
-        return handler.knowing(denied ? policy.ofDenial(status) : policy.ofStatus(status));
+        return handler.knowing(policy.ofStatus(status));
     }
 
     /**
@@ -182,8 +163,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      */
     public Verdict byException(Throwable exception) {
         handler.byPolicyFor(ReleaseReason.ofException(exception));
-        boolean isDenial = denied && policy.setFor(exception).isEmpty();
-        return handler.knowing(isDenial ? policy.ofDenial(500) : policy.ofException(exception));
+        return handler.knowing(policy.ofException(exception));
     }
 
     /**

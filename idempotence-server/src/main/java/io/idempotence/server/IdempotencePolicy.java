@@ -169,17 +169,6 @@ public final class IdempotencePolicy {
                 .findFirst();
     }
 
-    /** The verdict that was set for a status; empty if there is none. */
-    Optional<Verdict> setFor(int status) {
-        return Optional.ofNullable(verdicts.get(status));
-    }
-
-    /** The verdict about an ID whose caller was denied by code that may have run in the handler: never kept by a failure rule. */
-    Verdict ofDenial(int status) {
-        boolean needsProof = failureRule == FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT;
-        return setFor(status).orElse(needsProof ? Verdict.UNKNOWN : Verdict.RELEASE);
-    }
-
     private Verdict byFailureRule(int status) {
         boolean systemFailure = status >= 500 || status == 408 || status == 425 || status == 429;
         boolean fails = failureRule == FailureRule.STORE_SUCCESS_ONLY ? status >= 400 : systemFailure;

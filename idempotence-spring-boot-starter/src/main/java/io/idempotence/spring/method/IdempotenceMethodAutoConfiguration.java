@@ -129,11 +129,6 @@ public class IdempotenceMethodAutoConfiguration {
             return new MappedInterceptor(null, new AsyncExecutions(commits));
         }
 
-        @Bean
-        MappedInterceptor idempotenceSkippedHandlers() {
-            return new MappedInterceptor(null, new SkippedHandlers());
-        }
-
         /** If it were the only resolver, the DispatcherServlet would do without its own ones. */
         @Bean
         @ConditionalOnBean(HandlerExceptionResolver.class)

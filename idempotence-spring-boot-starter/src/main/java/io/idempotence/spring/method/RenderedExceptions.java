@@ -1,13 +1,9 @@
 package io.idempotence.spring.method;
 
-import io.idempotence.internal.Causes;
 import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
-import java.util.Objects;
-import java.util.Set;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.Ordered;
 import org.springframework.core.PriorityOrdered;
@@ -19,13 +15,9 @@ import org.springframework.web.util.WebUtils;
 
 /**
  * The exceptions that Spring MVC renders as responses. Each is noted at the execution of its request, whose policy may have a verdict for
- * it, and left to the other resolvers. Those of Spring Security are noted as denials. First of all resolvers, because those behind the one that renders it are not asked. Thread-safe.
+ * it, and left to the other resolvers. First of all resolvers, because those behind the one that renders it are not asked. Thread-safe.
  */
 final class RenderedExceptions implements HandlerExceptionResolver, PriorityOrdered {
-    private static final Set<String> DENIALS = Set.of(
-            "org.springframework.security.access.AccessDeniedException",
-            "org.springframework.security.core.AuthenticationException");
-
     @Override
     public int getOrder() {
         return Ordered.HIGHEST_PRECEDENCE;
@@ -41,18 +33,8 @@ final class RenderedExceptions implements HandlerExceptionResolver, PriorityOrde
                 && !isOfSpring(exception)
                 && IdempotenceFilter.execution(request).orElse(null) instanceof ClaimedExecution execution) {
             execution.rendered(exception);
-            if (isDenial(exception)) {
-                execution.denied();
-            }
         }
         return null;
-    }
-
-    /** Whether Spring Security, which may be absent, has found that the caller is not authenticated or has not the right. */
-    private static boolean isDenial(Exception exception) {
-        return Causes.of(exception)
-                .flatMap(thrown -> Stream.<Class<?>>iterate(thrown.getClass(), Objects::nonNull, Class::getSuperclass))
-                .anyMatch(type -> DENIALS.contains(type.getName()));
     }
 
     /** Whether Spring MVC made an exception while the handler still runs, or after it has returned. The status decides then. */
