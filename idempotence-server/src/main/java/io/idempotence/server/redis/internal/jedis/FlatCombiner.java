@@ -30,7 +30,7 @@ import redis.clients.jedis.exceptions.JedisException;
  *
  * <p><b>When a batch begins.</b> If none is under way; if more callers wait than batches are under way; or if the server is so far away
  * that waiting for one of those batches takes longer than it saves. So the load determines how large batches are. A caller leads in any
- * case if no batch has ended for a millisecond while it waited: a batch that hangs holds up nobody else.
+ * case if for a millisecond of its wait no batch has ended: a batch that hangs holds up nobody else.
  *
  * <p><b>Why nobody gets another's reply.</b> A caller is queued first. Under the lock, and once, it becomes a leader, is taken into a batch,
  * or withdraws. Until then nothing of it was sent. Only its leader gives it its replies, and only if every call of the batch has one. If
@@ -58,8 +58,8 @@ final class FlatCombiner implements RedisServer {
     private final Deque<Caller> queue = new ArrayDeque<>();
     /** How many batches are under way. Guarded by the lock. */
     private int batches;
-    /** When a batch has ended for the last time. Guarded by the lock. */
-    private long lastEnd = System.nanoTime();
+    /** When a batch has ended for the last time, or has begun because none ended. Guarded by the lock. */
+    private long lastProgress = System.nanoTime();
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
     /** Whether the last batch had several callers, so that the next one may have them, too. */
@@ -102,6 +102,9 @@ final class FlatCombiner implements RedisServer {
         private final long since = System.nanoTime();
         private final List<RedisCall> calls;
         private volatile State state = State.QUEUED;
+        /** Whether it has waited for long without progress, or was left in the queue by a full batch. Guarded by the lock. */
+        private boolean isImpatient;
+
         private volatile @Nullable List<Object> replies;
         private volatile @Nullable Throwable failure;
 
@@ -192,9 +195,10 @@ final class FlatCombiner implements RedisServer {
                         || System.nanoTime() - stalled(first) >= 0);
     }
 
-    /** The time at which a caller has waited for long without the end of a batch. */
+    /** The time from which a caller has waited for long without progress. */
     private long stalled(Caller waiting) {
-        return (lastEnd - waiting.since > 0 ? lastEnd : waiting.since) + PATIENCE_NANOS;
+        boolean progressCounts = !waiting.isImpatient && lastProgress - waiting.since > 0;
+        return (progressCounts ? lastProgress : waiting.since) + PATIENCE_NANOS;
     }
 
     private void appoint(Caller leader) {
@@ -234,7 +238,7 @@ final class FlatCombiner implements RedisServer {
     }
 
     /**
-     * Makes a caller the leader of one more batch if none has ended for long, and the limit permits it. The caller withdraws if it cannot
+     * Makes a caller the leader of one more batch if there was no progress for long, and the limit permits it. The caller withdraws if it cannot
      * lead and was interrupted or has waited too long.
      *
      * @return when to do this again
@@ -248,16 +252,17 @@ final class FlatCombiner implements RedisServer {
             }
             boolean mustEnd = interrupted || now - latest >= 0;
             long stalled = stalled(own);
-            boolean isStalled = now - stalled >= 0;
-            if (batches < maxBatches && (mustEnd || isStalled)) {
+            own.isImpatient = now - stalled >= 0;
+            if (batches < maxBatches && (mustEnd || own.isImpatient)) {
                 queue.remove(own);
                 appoint(own);
+                lastProgress = now;
             } else if (mustEnd) {
                 queue.remove(own);
                 Throwable why = interrupted ? new InterruptedException() : new NoSuchElementException();
                 throw new NothingWrittenException(new JedisException("no connection was free", why));
             }
-            return isStalled || latest - stalled < 0 ? latest : stalled;
+            return own.isImpatient || latest - stalled < 0 ? latest : stalled;
         } finally {
             lock.unlock();
         }
@@ -325,6 +330,7 @@ final class FlatCombiner implements RedisServer {
                 calls += next.calls.size();
                 bytes += next.bytes();
                 if (calls > MAX_CALLS || bytes > MAX_BYTES) {
+                    next.isImpatient = true;
                     break;
                 }
                 others.add(next);
@@ -362,11 +368,11 @@ final class FlatCombiner implements RedisServer {
             }
             leader.state = State.LED;
             batches--;
-            lastEnd = System.nanoTime();
             if (isTimeForABatch()) {
                 next = queue.removeFirst();
                 appoint(next);
             }
+            lastProgress = System.nanoTime();
         } finally {
             lock.unlock();
         }

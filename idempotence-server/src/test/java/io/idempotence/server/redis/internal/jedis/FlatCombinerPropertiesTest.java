@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
@@ -32,6 +33,7 @@ import net.jqwik.api.Tag;
 import org.apache.commons.pool2.BasePooledObjectFactory;
 import org.apache.commons.pool2.PooledObject;
 import org.apache.commons.pool2.impl.DefaultPooledObject;
+import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.ConnectionPool;
@@ -166,6 +168,7 @@ class FlatCombinerPropertiesTest {
         /** How many calls arrive before the pool is closed. */
         private final int callsBeforeClose;
 
+        private volatile @Nullable ConnectionPool pool;
         private volatile boolean isOver;
         private long longestPause;
 
@@ -201,6 +204,9 @@ class FlatCombinerPropertiesTest {
                 return;
             }
             arrived.merge(key, 1, Integer::sum);
+            if (arrived.size() >= callsBeforeClose) {
+                Objects.requireNonNull(pool).close();
+            }
             switch (fate) {
                 case REPLY -> ScriptedRedis.write(out, usual);
                 case ERROR, NO_SCRIPT, READ_ONLY, LOADING, MOVED, ASK ->
@@ -286,13 +292,14 @@ class FlatCombinerPropertiesTest {
             try (ScriptedRedis server = new ScriptedRedis(this::reply);
                     ConnectionPool pool = pool(server, connections)) {
                 CallPipeline pipeline = new CallPipeline(replyTimeout, null, () -> {});
+                this.pool = pool;
                 FlatCombiner combiner = new FlatCombiner(() -> lent(pool), pipeline, connections, maxWait);
                 List<Future<?>> ends = new ArrayList<>();
                 for (int i = 0; i < CALLERS; i++) {
                     String name = "caller-" + i;
                     ends.add(executor.submit(() -> callOften(combiner, name)));
                 }
-                interruptUntilTheEndOf(ends, pool);
+                interruptUntilTheEndOf(ends);
                 if (!pool.isClosed()) {
                     isOver = true;
                     AtomicInteger more = new AtomicInteger();
@@ -347,11 +354,8 @@ class FlatCombinerPropertiesTest {
             return connection;
         }
 
-        private void interruptUntilTheEndOf(List<Future<?>> ends, ConnectionPool pool) throws Exception {
+        private void interruptUntilTheEndOf(List<Future<?>> ends) throws Exception {
             while (ends.stream().anyMatch(end -> !end.isDone())) {
-                if (arrived.size() >= callsBeforeClose) {
-                    pool.close();
-                }
                 if (random.nextInt(4) == 0) {
                     callers.stream().skip(random.nextInt(CALLERS)).findFirst().ifPresent(Thread::interrupt);
                 }

@@ -12,6 +12,7 @@ import io.idempotence.server.redis.internal.jedis.QueuedCalls.Threads;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -45,6 +46,27 @@ class FlatCombinerTest {
         assertThat(calls.start("third").get()).isEqualTo("third");
         assertThat(first.result()).isNotDone();
         assertThat(second.result()).isNotDone();
+    }
+
+    @Test
+    void aCallerThatWaitsAtTheLimitOfConnectionsGetsTheOneThatIsFreeFirst() throws Exception {
+        calls.close();
+        calls = new QueuedCalls(2);
+        for (int i = 0; i < 200; i++) {
+            // The server is near, so that distance is no reason for a batch.
+            calls.start("earlier-" + i).get();
+        }
+        Call<String> first = calls.holdUp();
+        calls.hold("second");
+        calls.start("second");
+        calls.arrived("second");
+        Call<String> third = calls.queued("third");
+        // Long enough to find that no batch ends.
+        TimeUnit.MILLISECONDS.sleep(10);
+        calls.letGo("second");
+        QueuedCalls.until(third.result()::isDone);
+        assertThat(third.get()).isEqualTo("third");
+        assertThat(first.result()).isNotDone();
     }
 
     @ParameterizedTest
