@@ -24,7 +24,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.http.HttpRequest;
-import org.springframework.web.client.RestClientException;
+import org.springframework.web.client.ResourceAccessException;
+import org.springframework.web.client.RestClientResponseException;
 import org.springframework.web.service.invoker.HttpRequestValues;
 
 /**
@@ -117,7 +118,7 @@ final class HttpServiceCall {
                 call.ended(invocation, uninstalled);
                 return result;
             } catch (Exception e) {
-                if (e instanceof RestClientException) {
+                if (e instanceof RestClientResponseException || e instanceof ResourceAccessException) {
                     call.ended(invocation, uninstalled);
                 }
                 throw call.endOf(e, warned);

@@ -40,8 +40,11 @@ final class FormTokenFilter implements Filter {
     private final FormTokens tokens;
     private final FormProblems problems;
     private final String wait;
+    private final boolean springParsesUploads;
 
-    FormTokenFilter(FormTokens tokens, FormProblems problems, Duration maxWait) {
+    /** @param springParsesUploads whether Spring MVC parses each upload before its handler runs, and so refuses one that is too large */
+    FormTokenFilter(FormTokens tokens, FormProblems problems, Duration maxWait, boolean springParsesUploads) {
+        this.springParsesUploads = springParsesUploads;
         this.tokens = tokens;
         this.problems = problems;
         this.wait = "wait=" + maxWait.toSeconds();
@@ -82,14 +85,14 @@ final class FormTokenFilter implements Filter {
     }
 
     /**
-     * The tokens of a form. An upload that the container does not parse, because it is too large, has none: the handler or the application's
-     * error handling gets the exception, because the container throws it again.
+     * The tokens of a form. An upload that the container does not parse, because it is too large, has none: Spring MVC gets the exception
+     * again, and gives it to the application's error handling before the handler runs.
      */
-    private static String @Nullable [] submitted(HttpServletRequest request) {
+    private String @Nullable [] submitted(HttpServletRequest request) {
         try {
             return request.getParameterValues(FormTokens.PARAMETER);
         } catch (RuntimeException e) {
-            if (isMultipart(request) && isThrownAgain(request)) {
+            if (springParsesUploads && isMultipart(request) && isThrownAgain(request)) {
                 return null;
             }
             throw e;

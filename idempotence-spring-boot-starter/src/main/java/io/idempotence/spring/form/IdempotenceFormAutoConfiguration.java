@@ -76,9 +76,14 @@ public class IdempotenceFormAutoConfiguration {
     /** Directly in front of the first idempotence filter, and so behind Spring Security: a token belongs to a user. */
     @Bean
     FilterRegistrationBean<FormTokenFilter> idempotenceFormFilter(
-            FormProperties properties, FormTokens tokens, FormProblems problems, ListableBeanFactory beans) {
-        FilterRegistrationBean<FormTokenFilter> registration =
-                new FilterRegistrationBean<>(new FormTokenFilter(tokens, problems, properties.checkedMaxWait()));
+            FormProperties properties,
+            FormTokens tokens,
+            FormProblems problems,
+            ListableBeanFactory beans,
+            Environment environment) {
+        boolean lazily = environment.getProperty("spring.servlet.multipart.resolve-lazily", Boolean.class, false);
+        FilterRegistrationBean<FormTokenFilter> registration = new FilterRegistrationBean<>(
+                new FormTokenFilter(tokens, problems, properties.checkedMaxWait(), !lazily));
         registration.setName("idempotenceForm");
         registration.setDispatcherTypes(DispatcherType.REQUEST, DispatcherType.FORWARD, DispatcherType.ERROR);
         new FormFilterPlace(beans).give(registration);

@@ -1,5 +1,6 @@
 package io.idempotence.spring.method;
 
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.core.ReactiveAdapter;
 import org.springframework.core.ReactiveAdapterRegistry;
@@ -12,7 +13,7 @@ import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyEmitter
 
 /**
  * The check for handlers that respond with a stream of events, as far as their return type and media types show it. A reactive type alone
- * does not: Spring MVC collects its values, unless the caller asks for a stream.
+ * does not, nor does a stream among several types: Spring MVC collects the values, unless they are texts or the caller asks for a stream.
  */
 final class EventStreams {
     /** More than any wrapper of a body needs. The type arguments of a type variable may contain it again. */
@@ -22,8 +23,8 @@ final class EventStreams {
 
     static void check(RequestMappingInfo mapping, HandlerMethod handler, OperationFaults faults) {
         ResolvableType type = ResolvableType.forMethodReturnType(handler.getMethod(), handler.getBeanType());
-        boolean producesStream = mapping.getProducesCondition().getProducibleMediaTypes().stream()
-                .anyMatch(EventStreams::isStream);
+        Set<MediaType> produced = mapping.getProducesCondition().getProducibleMediaTypes();
+        boolean producesStream = !produced.isEmpty() && produced.stream().allMatch(EventStreams::isStream);
         if (isStream(type, producesStream, MOST_NESTED)) {
             faults.add(
                     "it returns " + withoutPackages(type) + ", and a stream of events cannot be stored and replayed",

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
+import java.net.URI;
+import java.util.List;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -16,8 +18,10 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.http.HttpMethod;
 import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestHeader;
 import org.springframework.web.client.HttpClientErrorException;
 import org.springframework.web.client.RestClient;
+import org.springframework.web.client.RestClientException;
 import org.springframework.web.client.support.RestClientAdapter;
 import org.springframework.web.service.annotation.DeleteExchange;
 import org.springframework.web.service.annotation.GetExchange;
@@ -42,6 +46,15 @@ class UninstalledClientsTest {
 
         @PostExchange("/nothing-is-here")
         String fail(@RequestBody String order);
+
+        @PostExchange("/orders")
+        String createWithId(@RequestHeader("Idempotency-Key") String id, @RequestBody String order);
+
+        @PostExchange("http://127.0.0.1/two words")
+        String createElsewhere(URI elsewhere, @RequestBody String order);
+
+        @PostExchange(url = "/orders", contentType = "application/pdf")
+        String createDocument(@RequestBody List<String> order);
 
         @HttpExchange("/orders")
         String exchange(HttpMethod method, @RequestBody String order);
@@ -118,6 +131,25 @@ class UninstalledClientsTest {
             orders.createPlain("tea");
         });
         assertThat(warnings(output)).isZero();
+    }
+
+    @Test
+    void aCallWithAnIdOfTheCallersIsFine(CapturedOutput output) {
+        with(orders -> orders.createWithId("\"1\"", "tea"));
+        assertThat(warnings(output)).isZero();
+    }
+
+    @Test
+    void aCallWhoseBodyCannotBeWrittenWasNotSent(CapturedOutput output) {
+        with(orders -> assertThatThrownBy(() -> orders.createDocument(List.of("tea")))
+                .isInstanceOf(RestClientException.class));
+        assertThat(warnings(output)).isZero();
+    }
+
+    @Test
+    void aUrlThatIsATemplateFailsNoCall() {
+        with(orders -> assertThat(orders.createElsewhere(URI.create(proxy.url() + "/orders"), "tea"))
+                .isNotNull());
     }
 
     @Test

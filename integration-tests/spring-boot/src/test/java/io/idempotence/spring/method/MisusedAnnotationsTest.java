@@ -92,6 +92,14 @@ class MisusedAnnotationsTest {
         }
 
         @Idempotent
+        @PostMapping(
+                path = "/either",
+                produces = {"application/json", "text/event-stream"})
+        Flux<Integer> createEither() {
+            return Flux.just(1);
+        }
+
+        @Idempotent
         @PostMapping("/more")
         <T extends Comparable<T>> CompletableFuture<Map<String, T>> createMore() {
             return new CompletableFuture<>();
