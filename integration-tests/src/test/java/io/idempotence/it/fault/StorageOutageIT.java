@@ -13,7 +13,6 @@ import io.idempotence.server.redis.DelayProxy;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.servlet.IdempotenceFilter;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -92,15 +91,17 @@ class StorageOutageIT {
     }
 
     /** Sends payments one after another, without waiting for their responses, until there is one, or more than Tomcat has threads. */
-    private static List<CompletableFuture<HttpResponse<byte[]>>> paymentsUntilOneIsRefused(ServletServer server)
-            throws InterruptedException {
+    private static List<CompletableFuture<HttpResponse<byte[]>>> paymentsUntilOneIsRefused(ServletServer server) {
         List<CompletableFuture<HttpResponse<byte[]>>> payments = new ArrayList<>();
-        while (payments.stream().noneMatch(CompletableFuture::isDone) && payments.size() < 2 * THREADS_OF_TOMCAT) {
-            HttpRequest payment = Http.request(
-                    "POST", server.uri("/payments"), UUID.randomUUID().toString(), "{}");
-            payments.add(Http.sendAsync(payment));
-            Thread.sleep(10);
-        }
+        await().pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(10))
+                .atMost(Duration.ofMinutes(1))
+                .until(() -> {
+                    payments.add(Http.sendAsync(Http.request(
+                            "POST", server.uri("/payments"), UUID.randomUUID().toString(), "{}")));
+                    return payments.stream().anyMatch(CompletableFuture::isDone)
+                            || payments.size() == 2 * THREADS_OF_TOMCAT;
+                });
         return payments;
     }
 }
