@@ -61,8 +61,9 @@ class FlatCombinerTest {
         calls.start("second");
         calls.arrived("second");
         Call<String> third = calls.queued("third");
-        // Long enough to find that no batch ends.
-        TimeUnit.MILLISECONDS.sleep(10);
+        // It has found that no batch ends, and waits for a free connection.
+        long queued = System.nanoTime();
+        QueuedCalls.until(() -> System.nanoTime() - queued > TimeUnit.MILLISECONDS.toNanos(10) && third.isWaiting());
         calls.letGo("second");
         QueuedCalls.until(third.result()::isDone);
         assertThat(third.get()).isEqualTo("third");
