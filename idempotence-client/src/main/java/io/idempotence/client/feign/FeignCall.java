@@ -63,9 +63,8 @@ final class FeignCall {
         this.logical = new LogicalCall(operation, identity, operation.config().deadline());
     }
 
-    /** @param url without the address of the target, unless the call has its own */
     private record FirstRequest(
-            String url, byte @Nullable [] body, @Nullable Charset charset) {}
+            byte @Nullable [] body, @Nullable Charset charset) {}
 
     ClientMethod method() {
         return method;
@@ -176,10 +175,7 @@ final class FeignCall {
                 () -> isMultipart(template) ? null : template.body());
         FirstRequest request = first.get();
         if (request == null) {
-            FirstRequest own = new FirstRequest(template.url(), template.body(), template.requestCharset());
-            if (first.compareAndSet(null, own)) {
-                logical.describe(own::url, () -> Arrays.hashCode(own.body));
-            }
+            first.compareAndSet(null, new FirstRequest(template.body(), template.requestCharset()));
         }
         if (line == null) {
             if (method.operation().config().enabled()) {
@@ -208,6 +204,7 @@ final class FeignCall {
         }
         if (contentType == null) {
             contentType = HeaderLines.of(request.headers(), CONTENT_TYPE);
+            logical.describe(request::url, () -> Arrays.hashCode(request.body()));
         }
         lastRequest = request;
         logical.countRequest();

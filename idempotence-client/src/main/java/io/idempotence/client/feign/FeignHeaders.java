@@ -20,7 +20,11 @@ final class FeignHeaders {
     }
 
     static void removeId(RequestTemplate template, Map<String, Collection<String>> headers) {
-        headers.keySet().stream().filter(IDEMPOTENCY_KEY::equalsIgnoreCase).forEach(template::removeHeader);
+        for (String name : headers.keySet()) {
+            if (name.equalsIgnoreCase(IDEMPOTENCY_KEY)) {
+                template.removeHeader(name);
+            }
+        }
     }
 
     /** Sets the ID's header as a literal, because Feign would read braces as a template expression. */

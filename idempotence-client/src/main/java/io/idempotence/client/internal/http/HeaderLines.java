@@ -12,12 +12,14 @@ public final class HeaderLines {
 
     /** The lines of a header, whatever the case of its name; empty if there is none. */
     public static List<String> of(Map<String, Collection<String>> headers, String name) {
-        List<String> lines = new ArrayList<>(0);
-        headers.forEach((header, values) -> {
+        List<String> lines = List.of();
+        for (String header : headers.keySet()) {
             if (header.equalsIgnoreCase(name)) {
-                lines.addAll(values);
+                List<String> all = new ArrayList<>(lines);
+                all.addAll(headers.get(header));
+                lines = all;
             }
-        });
+        }
         return lines;
     }
 

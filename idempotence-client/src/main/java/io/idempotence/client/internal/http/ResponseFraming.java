@@ -17,6 +17,9 @@ public final class ResponseFraming {
     /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
     private static final Set<Integer> NEVER_READ = Set.of(401, 407);
 
+    /** Of a length that fits into a long. */
+    private static final int MOST_DIGITS = 18;
+
     private final int status;
     private final Map<String, Collection<String>> headers;
     private final boolean proven;
@@ -96,7 +99,16 @@ public final class ResponseFraming {
     private long contentLength() {
         List<String> lengths = HeaderLines.of(headers, "Content-Length");
         String length = lengths.isEmpty() ? "" : lengths.get(0).trim();
-        return length.matches("[0-9]{1,18}") ? Long.parseLong(length) : -1;
+        return isNumber(length) ? Long.parseLong(length) : -1;
+    }
+
+    private static boolean isNumber(String text) {
+        for (int i = 0; i < text.length(); i++) {
+            if (text.charAt(i) < '0' || text.charAt(i) > '9') {
+                return false;
+            }
+        }
+        return !text.isEmpty() && text.length() <= MOST_DIGITS;
     }
 
     private boolean isChunked() {

@@ -95,7 +95,7 @@ public final class Watchdog {
         private volatile boolean ended;
         private volatile boolean aborted;
         private volatile @Nullable IOException reported;
-        private volatile Departure departure = new Departure();
+        private volatile @Nullable Departure departure;
 
         private Watch(Deadline deadline, @Nullable Thread thread) {
             this.deadline = deadline;
@@ -119,7 +119,8 @@ public final class Watchdog {
 
         /** That of the last request. */
         public Departure departure() {
-            return departure;
+            Departure last = departure;
+            return last == null ? new Departure() : last;
         }
 
         /** Ends the watch, because the attempt is over. The caller reads the rest of the response. */

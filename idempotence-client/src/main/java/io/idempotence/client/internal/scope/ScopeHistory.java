@@ -2,9 +2,8 @@ package io.idempotence.client.internal.scope;
 
 import io.idempotence.IdempotenceId;
 import java.time.Instant;
-import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -21,7 +20,9 @@ public final class ScopeHistory {
     private @Nullable String takenBy;
 
     private final AtomicReference<@Nullable Instant> ended = new AtomicReference<>();
-    private final Map<Call, Instant> sent = new ConcurrentHashMap<>();
+
+    /** The calls that others are in doubt about. Nearly always there is one at most. */
+    private final CopyOnWriteArrayList<Call> sent = new CopyOnWriteArrayList<>();
 
     /** @param id the ID, or null if it is that of the first call */
     ScopeHistory(@Nullable IdempotenceId id) {
@@ -111,9 +112,9 @@ public final class ScopeHistory {
 
     private Optional<Instant> sinceOthersThan(@Nullable Call call) {
         Instant earliest = ended.get();
-        for (Map.Entry<Call, Instant> other : sent.entrySet()) {
-            Instant sentAt = other.getValue();
-            if (other.getKey() != call && (earliest == null || sentAt.isBefore(earliest))) {
+        for (Call other : sent) {
+            Instant sentAt = other.sentAt;
+            if (other != call && (earliest == null || sentAt.isBefore(earliest))) {
                 earliest = sentAt;
             }
         }
@@ -131,7 +132,9 @@ public final class ScopeHistory {
      * the scope exists.
      */
     public final class Call {
-        private final Instant openedAt = Instant.now();
+        /** When the first request was sent; until then, when the call was opened. */
+        private volatile Instant sentAt = Instant.now();
+
         private volatile @Nullable Instant othersSentAt;
         private volatile boolean inDoubt;
         private volatile boolean responded;
@@ -152,7 +155,10 @@ public final class ScopeHistory {
          * again.
          */
         public void sent() {
-            sent.computeIfAbsent(this, call -> Instant.now());
+            if (!sent.contains(this)) {
+                sentAt = Instant.now();
+                sent.addIfAbsent(this);
+            }
         }
 
         /** Records that an attempt may have been executed. */
@@ -175,7 +181,7 @@ public final class ScopeHistory {
         /** When the first request under the ID was sent, by an earlier call in doubt if there was one; the start of the call if none was. */
         public Instant firstSentAt() {
             Instant others = othersSentAt;
-            return others != null ? others : sent.getOrDefault(this, openedAt);
+            return others != null ? others : sentAt;
         }
 
         /** Records that the operation itself responded. It then has the ID, even if the response is lost on its way to the caller. */
@@ -195,12 +201,11 @@ public final class ScopeHistory {
          * @param unknown whether it ended with an unknown outcome
          */
         public void ended(boolean unknown) {
-            Instant since = sent.get(this);
-            if (since == null) {
+            if (!sent.contains(this)) {
                 return;
             }
             if (inDoubt || unknown) {
-                mayHaveBeenExecuted(since);
+                mayHaveBeenExecuted(sentAt);
                 sent.remove(this);
             } else if (!responded) {
                 sent.remove(this);
