@@ -119,7 +119,7 @@ class CompletionAfterResponseTest {
         assertThat(waiting).isNotDone();
 
         storageWorks.countDown();
-        assertThat(waiting.get(30, TimeUnit.SECONDS)).isEqualTo("run 1");
+        assertThat(waiting.get(60, TimeUnit.SECONDS)).isEqualTo("run 1");
     }
 
     @Test
@@ -214,7 +214,7 @@ class CompletionAfterResponseTest {
         await().until(runs::get, count -> count >= 2 * BATCH);
         storageWorks.countDown();
         for (CompletableFuture<Void> caller : all) {
-            caller.get(30, TimeUnit.SECONDS);
+            caller.get(60, TimeUnit.SECONDS);
         }
         for (int caller = 0; caller < callers; caller++) {
             for (int i = 0; i < each; i++) {
@@ -274,7 +274,7 @@ class CompletionAfterResponseTest {
         });
         closing.await();
         storageWorks.countDown();
-        closed.get(30, TimeUnit.SECONDS);
+        closed.get(60, TimeUnit.SECONDS);
         for (int i = 0; i < 40; i++) {
             assertThat(state("order-" + i)).isEqualTo("completed");
         }
@@ -299,7 +299,7 @@ class CompletionAfterResponseTest {
         assertThat(closed).isNotDone();
 
         storageWorks.countDown();
-        closed.get(30, TimeUnit.SECONDS);
+        closed.get(60, TimeUnit.SECONDS);
         assertThat(state("order-1")).isEqualTo("completed");
     }
 
@@ -320,7 +320,7 @@ class CompletionAfterResponseTest {
         assertThat(next).isNotDone();
 
         storageWorks.countDown();
-        next.get(30, TimeUnit.SECONDS);
+        next.get(60, TimeUnit.SECONDS);
         assertThat(state("one too many")).isEqualTo("completed");
     }
 
@@ -352,7 +352,7 @@ class CompletionAfterResponseTest {
         assertThat(idempotence.engine().claim(call, POLICY)).isInstanceOf(Decision.Refuse.class);
 
         storageWorks.countDown();
-        page.get(30, TimeUnit.SECONDS);
+        page.get(60, TimeUnit.SECONDS);
         Decision.Replay replay = (Decision.Replay) idempotence.engine().claim(call, POLICY);
         assertThat(replay.result()).isEqualTo(StoredResult.value(new byte[] {2}));
     }

@@ -50,7 +50,7 @@ final class AsyncCalls implements AfterEachCallback {
     }
 
     static <T> T get(CompletionStage<T> stage) throws Exception {
-        return stage.toCompletableFuture().get(30, TimeUnit.SECONDS);
+        return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
     }
 
     static Throwable failure(CompletionStage<?> stage) {

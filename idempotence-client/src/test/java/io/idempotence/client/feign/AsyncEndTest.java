@@ -143,7 +143,7 @@ class AsyncEndTest extends FeignTestBase {
         CompletableFuture<String> response = orders.create("x").orTimeout(200, TimeUnit.MILLISECONDS);
         assertThat(failure(response)).isInstanceOf(TimeoutException.class);
         // A thread that waits for a future is woken before its dependent stages run.
-        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
         assertEnd(UNKNOWN, 1);
     }
 
@@ -237,7 +237,7 @@ class AsyncEndTest extends FeignTestBase {
         out.await();
         response.cancel(true);
         cancelled.countDown();
-        assertThat(closed.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(closed.await(60, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test

@@ -372,7 +372,7 @@ class EndOfACallTest extends FeignTestBase {
                 fast().build(),
                 b -> b.client((request, options) -> {
                     if (again.compareAndSet(false, true)) {
-                        throw new IOException(catchThrowable(() -> stopped.get(20, TimeUnit.SECONDS)));
+                        throw new IOException(catchThrowable(() -> stopped.get(60, TimeUnit.SECONDS)));
                     }
                     return sockets.execute(request, options);
                 }));

@@ -103,7 +103,7 @@ class TimeOfACallTest extends FeignTestBase {
         Thread caller = new Thread(() -> end.set(catchThrowable(() -> orders.raw("x"))));
         caller.start();
 
-        assertThat(closed.await(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(closed.await(60, TimeUnit.SECONDS)).isTrue();
         assertThat(caller.isAlive()).isTrue();
         caller.interrupt();
         caller.join();

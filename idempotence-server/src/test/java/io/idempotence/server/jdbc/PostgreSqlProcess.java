@@ -54,7 +54,7 @@ final class PostgreSqlProcess {
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start();
         Runtime.getRuntime().addShutdownHook(new Thread(started::destroy));
-        await().atMost(Duration.ofSeconds(30))
+        await().atMost(Duration.ofMinutes(1))
                 .ignoreExceptionsInstanceOf(SQLException.class)
                 .until(() -> {
                     try (Connection connection = postgres.getPostgresDatabase().getConnection()) {

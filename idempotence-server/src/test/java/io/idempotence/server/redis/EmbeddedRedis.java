@@ -70,7 +70,7 @@ public final class EmbeddedRedis implements AutoCloseable {
     static EmbeddedRedis startReplicaOf(EmbeddedRedis primary) {
         EmbeddedRedis replica = start("--replicaof", primary.host(), Integer.toString(primary.port()));
         try {
-            Awaitility.await().atMost(Duration.ofSeconds(20)).until(primary::hasReplica);
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(primary::hasReplica);
             primary.awaitCopied();
             return replica;
         } catch (RuntimeException e) {
@@ -83,7 +83,7 @@ public final class EmbeddedRedis implements AutoCloseable {
     public void awaitCopied() {
         try (Jedis jedis = jedis()) {
             jedis.set("other:copied", "");
-            Awaitility.await().atMost(Duration.ofSeconds(20)).until(() -> jedis.waitReplicas(1, 1_000) == 1);
+            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> jedis.waitReplicas(1, 1_000) == 1);
         }
     }
 

@@ -84,7 +84,7 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
 
     private void awaitAll(Predicate<EmbeddedRedis> condition) {
         Awaitility.await()
-                .atMost(Duration.ofSeconds(30))
+                .atMost(Duration.ofMinutes(1))
                 .until(() -> servers().stream().allMatch(condition));
     }
 

@@ -35,7 +35,7 @@ public final class EmbeddedRedisSentinel implements AutoCloseable {
                 group.sentinels.add(EmbeddedRedis.startSentinel(NAME, primary));
             }
             Awaitility.await()
-                    .atMost(Duration.ofSeconds(30))
+                    .atMost(Duration.ofMinutes(1))
                     .until(() -> group.sentinels.stream().allMatch(EmbeddedRedisSentinel::knowsAll));
             return group;
         } catch (RuntimeException e) {

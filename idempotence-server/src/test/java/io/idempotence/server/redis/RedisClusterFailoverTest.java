@@ -39,7 +39,7 @@ class RedisClusterFailoverTest {
             primary.kill();
 
             // Until then it is refused, and whichever reply comes first is right.
-            assertThat(await().atMost(Duration.ofSeconds(30))
+            assertThat(await().atMost(Duration.ofMinutes(1))
                             .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
                             .until(() -> storage.claim(Claims.request(claimed)), reply -> true))
                     .isInstanceOf(ClaimResult.InProgress.class);
@@ -73,7 +73,7 @@ class RedisClusterFailoverTest {
                 replica.kill();
 
                 // Until the others have noticed, nobody knows whether it was a primary.
-                await().atMost(Duration.ofSeconds(30))
+                await().atMost(Duration.ofMinutes(1))
                         .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
                         .untilAsserted(
                                 () -> assertThat(storage.list("payments")).hasSize(1));

@@ -209,7 +209,7 @@ class RedisFailoverTest {
         try (Jedis sentinel = group.sentinels().get(0).jedis()) {
             sentinel.sentinelFailover(EmbeddedRedisSentinel.NAME);
         }
-        await().atMost(Duration.ofSeconds(30))
+        await().atMost(Duration.ofMinutes(1))
                 .ignoreExceptionsMatching(
                         e -> e instanceof StorageUnavailableException || e instanceof JedisConnectionException)
                 .until(() -> {

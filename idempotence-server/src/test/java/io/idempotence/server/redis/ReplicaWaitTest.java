@@ -49,7 +49,7 @@ class ReplicaWaitTest {
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.RELEASED);
 
             replica.resume();
-            await().atMost(Duration.ofSeconds(20))
+            await().atMost(Duration.ofMinutes(1))
                     .ignoreExceptions()
                     .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.IN_PROGRESS);
@@ -105,7 +105,7 @@ class ReplicaWaitTest {
             assertThat(admin.listUncertain(Duration.ZERO)).isEmpty();
             replica.resume();
 
-            await().atMost(Duration.ofSeconds(20))
+            await().atMost(Duration.ofMinutes(1))
                     .ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
                     .until(() -> idempotence.execute(id, () -> "run").equals("run"));
         }
@@ -177,7 +177,7 @@ class ReplicaWaitTest {
                     }
                 }
                 replica.resume();
-                await().atMost(Duration.ofSeconds(20))
+                await().atMost(Duration.ofMinutes(1))
                         .ignoreExceptions()
                         .until(() -> second.complete(toComplete, new byte[] {7}, Claims.RETENTION)
                                 instanceof WriteResult.Done);

@@ -283,7 +283,7 @@ class DeadlinesIT {
         }
 
         void awaitEnd() throws InterruptedException {
-            assertThat(end.await(10, TimeUnit.SECONDS)).as("the call ends").isTrue();
+            assertThat(end.await(60, TimeUnit.SECONDS)).as("the call ends").isTrue();
         }
 
         /** A slow machine may not come as far as its stage. Before there is a connection nothing is sent. */

@@ -79,7 +79,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
         await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
         assertThat(response.cancel(true)).isTrue();
         // The other call waits as long as the first one would have.
-        assertThatThrownBy(() -> orders.create("not").get(20, TimeUnit.SECONDS)).hasMessageContaining("503");
+        assertThatThrownBy(() -> orders.create("not").get(60, TimeUnit.SECONDS)).hasMessageContaining("503");
         assertThat(bodies()).containsExactly("cancelled", "not", "not", "not");
     }
 
@@ -87,7 +87,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     void callersTimeoutEndsThePolling() {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
         CompletableFuture<String> response = async().create("x").orTimeout(500, TimeUnit.MILLISECONDS);
-        assertThatThrownBy(() -> response.get(20, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
+        assertThatThrownBy(() -> response.get(60, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
     }
 
@@ -108,7 +108,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
     @Test
     void retriedResponsesAreClosed() throws Exception {
         attemptsUpTo(2, status(503));
-        try (Response response = async().raw("x").get(20, TimeUnit.SECONDS)) {
+        try (Response response = async().raw("x").get(60, TimeUnit.SECONDS)) {
             assertThat(response.status()).isEqualTo(200);
             assertThat(new String(response.body().asInputStream().readAllBytes(), StandardCharsets.UTF_8))
                     .isEqualTo(OK);
@@ -131,7 +131,7 @@ class OkHttpAsyncEndIT extends WireMockTestBase {
                             AsyncFeign.builder().client(timed),
                             fast().maxAttempts(2).build()))
                     .target(new HardCodedTarget<>(AsyncOrders.class, "orders", server.url()));
-            assertThatThrownBy(() -> later.create("x").get(20, TimeUnit.SECONDS))
+            assertThatThrownBy(() -> later.create("x").get(60, TimeUnit.SECONDS))
                     .hasCauseInstanceOf(FeignOutcomeUnknownException.class);
             assertEnd(UNKNOWN, 2);
             events.clear();

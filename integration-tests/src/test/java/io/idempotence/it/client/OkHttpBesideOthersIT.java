@@ -168,7 +168,7 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
         List<String> warnings = warnings(() -> {
             assertThat(IdempotenceScope.with(JOB, () -> ok(derived, order()))).isEqualTo(OK);
             IdempotenceScope.with(JOB, () -> enqueue(derived.newCall(order().build())))
-                    .get(20, TimeUnit.SECONDS)
+                    .get(60, TimeUnit.SECONDS)
                     .close();
         });
         assertThat(ids()).hasSize(3).doesNotHaveDuplicates().element(1).isEqualTo("\"job-1\"");
@@ -189,7 +189,7 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
                 fast().build()));
         List<String> warnings =
                 warnings(() -> IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())))
-                        .get(20, TimeUnit.SECONDS)
+                        .get(60, TimeUnit.SECONDS)
                         .close());
         assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"");
         assertThat(warnings).isEmpty();

@@ -41,7 +41,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Request bodies that fail, stall or are cancelled while OkHttp writes them: what is in doubt, and what certainly was not sent. */
-@Timeout(60)
+@Timeout(180)
 class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -81,7 +81,7 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
             return call.execute();
         }
         try {
-            return enqueue(call).get(20, TimeUnit.SECONDS);
+            return enqueue(call).get(60, TimeUnit.SECONDS);
         } catch (ExecutionException e) {
             throw e.getCause();
         }
@@ -116,7 +116,7 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
         CompletableFuture<Response> response = enqueue(call);
         awaitLatch(begun);
         call.cancel();
-        assertThatThrownBy(() -> response.get(20, TimeUnit.SECONDS))
+        assertThatThrownBy(() -> response.get(60, TimeUnit.SECONDS))
                 .hasCauseInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(whole).isFalse();
         assertThat(received()).isEmpty();

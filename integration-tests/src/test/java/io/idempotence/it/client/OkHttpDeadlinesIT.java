@@ -45,7 +45,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * The deadline of a call, and the interruption of its thread, end {@code execute()} with a peer that takes or sends a byte now and
  * then, so that no timeout of OkHttp ever applies.
  */
-@Timeout(60)
+@Timeout(180)
 class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
     private static final Duration DEADLINE = Duration.ofMillis(600);
     private static final Duration MOST = Duration.ofMillis(500);
@@ -244,7 +244,7 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
         }
 
         Throwable end() throws Exception {
-            return end.get(20, TimeUnit.SECONDS);
+            return end.get(60, TimeUnit.SECONDS);
         }
 
         Duration timeSince(long nanos) {

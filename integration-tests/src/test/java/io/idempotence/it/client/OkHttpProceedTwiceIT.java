@@ -64,7 +64,7 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
         requestsGet(status(503));
         OkHttpClient client = proceedingTwice();
         if (enqueued) {
-            enqueue(client.newCall(order().build())).get(20, TimeUnit.SECONDS).close();
+            enqueue(client.newCall(order().build())).get(60, TimeUnit.SECONDS).close();
         } else {
             ok(client, order());
         }
@@ -192,7 +192,7 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
     void callsThatEndedAreForgotten(int length) throws IOException {
         OkHttpClient client = proceedingTwice();
         WeakReference<Call> call = new WeakReference<>(callWhoseBodyRefersToIt(client, length));
-        await().atMost(Duration.ofSeconds(20)).until(() -> {
+        await().atMost(Duration.ofMinutes(1)).until(() -> {
             System.gc();
             return call.get() == null;
         });

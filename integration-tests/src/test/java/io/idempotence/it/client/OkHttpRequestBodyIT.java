@@ -36,7 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Request bodies of calls with an ID: written once, to the wire, and repeated from what was captured meanwhile. */
-@Timeout(60)
+@Timeout(180)
 class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
     private static final int LIMIT = 1024 * 1024;
 
@@ -165,7 +165,7 @@ class OkHttpRequestBodyIT extends OkHttpInterceptorTestBase {
                 sink.writeAll(Okio.source(in));
             });
             assertThat(ok(installed(), to(server.url()).post(slow))).isEqualTo(OK);
-            assertThat(arrived.get(10, TimeUnit.SECONDS)).isEqualTo(bytes);
+            assertThat(arrived.get(60, TimeUnit.SECONDS)).isEqualTo(bytes);
         }
         assertEnd(SUCCEEDED, 2);
     }

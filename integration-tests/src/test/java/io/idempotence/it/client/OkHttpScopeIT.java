@@ -52,7 +52,7 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
                 }));
         requestsGet(status(503));
         IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())))
-                .get(10, TimeUnit.SECONDS)
+                .get(60, TimeUnit.SECONDS)
                 .close();
         assertThat(IdempotenceScope.with(
                                 JOB,
@@ -65,7 +65,7 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
                                             }
                                         },
                                         IdempotenceScope.carrying(threads)))
-                        .get(10, TimeUnit.SECONDS))
+                        .get(60, TimeUnit.SECONDS))
                 .isEqualTo(OK);
         assertThat(ids()).containsExactly("\"job-1\"", "\"job-1\"", "\"job-1\"");
         assertThat(virtual).hasSize(3).containsOnly(true);
@@ -84,7 +84,7 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
                             sent.add(received().size());
                         },
                         () -> enqueue(client.newCall(order().build())))
-                .get(10, TimeUnit.SECONDS)
+                .get(60, TimeUnit.SECONDS)
                 .close();
         assertThat(received()).hasSize(2);
         assertThat(sent).containsExactly(0);
@@ -112,10 +112,10 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
         OkHttpClient client = installed();
         CompletableFuture<Response> response =
                 IdempotenceScope.with(JOB, () -> enqueue(client.newCall(order().build())));
-        assertThat(response.get(20, TimeUnit.SECONDS).code()).isEqualTo(200);
+        assertThat(response.get(60, TimeUnit.SECONDS).code()).isEqualTo(200);
         // The same thread of the dispatcher, perhaps: it keeps nothing.
         assertThat(enqueue(client.newCall(order().build()))
-                        .get(20, TimeUnit.SECONDS)
+                        .get(60, TimeUnit.SECONDS)
                         .code())
                 .isEqualTo(200);
         assertThat(ids().subList(0, 2)).containsOnly("\"job-1\"");
@@ -132,7 +132,7 @@ class OkHttpScopeIT extends OkHttpInterceptorTestBase {
                 ok(client, order());
                 enqueue(client.newCall(
                                 order().post(RequestBody.create("y", TEXT)).build()))
-                        .get(20, TimeUnit.SECONDS)
+                        .get(60, TimeUnit.SECONDS)
                         .close();
             } finally {
                 leave.run();

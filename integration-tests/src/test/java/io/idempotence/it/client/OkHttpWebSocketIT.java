@@ -78,7 +78,7 @@ class OkHttpWebSocketIT extends OkHttpInterceptorTestBase {
     private static String firstMessage(OkHttpClient client, RawServer server) throws Exception {
         FirstMessage first = new FirstMessage();
         client.newWebSocket(new Request.Builder().url(server.url()).build(), first);
-        return first.text.get(20, TimeUnit.SECONDS);
+        return first.text.get(60, TimeUnit.SECONDS);
     }
 
     @Test

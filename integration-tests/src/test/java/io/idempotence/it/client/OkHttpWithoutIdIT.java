@@ -11,7 +11,10 @@ import io.idempotence.it.wire.SideBySide;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -36,6 +39,7 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Calls that carry no ID. What the caller gets and what goes over the wire is the same with and without the client half. */
 class OkHttpWithoutIdIT {
+    private static final int RUNS_ENDED_BY_TIMEOUT = 10;
     private static final List<String> METHODS = List.of("GET", "POST", "PUT", "DELETE");
 
     /** What the caller got, and what the server received. */
@@ -64,10 +68,21 @@ class OkHttpWithoutIdIT {
                 OkHttpWithoutIdIT::assertSame);
     }
 
+    /**
+     * On a busy machine a read timeout may end a call before its request has arrived, with or without us. Then both run again until one has
+     * happened that happens with the other, too.
+     */
     private static void assertSame(Case one) {
+        int runs = one.behaviour.isLate() ? RUNS_ENDED_BY_TIMEOUT : 1;
+        Set<Run> without = new LinkedHashSet<>();
+        Set<Run> with = new LinkedHashSet<>();
         try (BehaviourServer server = BehaviourServer.start(one.behaviour)) {
-            Run without = run(server, one.behaviour, plain(one.behaviour), one.method, one.sending);
-            Run with = run(server, one.behaviour, installed(one.behaviour), one.method, one.sending);
+            for (int i = 0; i < runs && Collections.disjoint(with, without); i++) {
+                without.add(run(server, one.behaviour, plain(one.behaviour), one.method, one.sending));
+                with.add(run(server, one.behaviour, installed(one.behaviour), one.method, one.sending));
+            }
+        }
+        if (Collections.disjoint(with, without)) {
             assertThat(with).isEqualTo(without);
         }
     }

@@ -371,7 +371,7 @@ abstract class OneCallOneIdContract extends LayersContract {
             InvocationHandler usual = new InvocationHandlerFactory.Default().create(target, dispatch);
             return (proxy, method, args) -> {
                 Callable<Object> call = () -> invoke(usual, proxy, method, args);
-                return pool.submit(call).get(20, TimeUnit.SECONDS);
+                return pool.submit(call).get(60, TimeUnit.SECONDS);
             };
         };
     }

@@ -85,7 +85,7 @@ class CrashIT {
                 CompletableFuture<HttpResponse<byte[]>> response = first.payAndHold(id, "after");
                 operator.clientPause(Duration.ofMinutes(1).toMillis(), ClientPauseMode.WRITE);
                 first.resume();
-                assertThat(text(response.get(30, TimeUnit.SECONDS))).isEqualTo("paid");
+                assertThat(text(response.get(60, TimeUnit.SECONDS))).isEqualTo("paid");
                 first.kill();
             }
             await().until(() -> operator.clientList().lines().count() <= clients);
@@ -107,7 +107,7 @@ class CrashIT {
             assertThat(text(response)).isEqualTo("paid, taken over");
             late.resume();
 
-            assertThat(text(first.get(30, TimeUnit.SECONDS))).isEqualTo("paid, taken over");
+            assertThat(text(first.get(60, TimeUnit.SECONDS))).isEqualTo("paid, taken over");
             assertThat(Http.replayed(first.get())).isTrue();
             assertThat(text(late.pay(id))).isEqualTo("paid, taken over");
         }

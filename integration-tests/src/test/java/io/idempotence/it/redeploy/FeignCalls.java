@@ -38,7 +38,7 @@ final class FeignCalls implements WebApplication.Calls {
 
     @Override
     public String make() throws Exception {
-        return orders.create("{}") + "," + asyncOrders.create("{}").get(10, TimeUnit.SECONDS);
+        return orders.create("{}") + "," + asyncOrders.create("{}").get(60, TimeUnit.SECONDS);
     }
 
     @Override

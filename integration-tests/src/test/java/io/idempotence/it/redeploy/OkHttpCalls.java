@@ -25,7 +25,7 @@ final class OkHttpCalls implements WebApplication.Calls {
     @Override
     public String make() throws Exception {
         try (Response executed = order().execute();
-                Response enqueued = enqueued(order()).get(10, TimeUnit.SECONDS)) {
+                Response enqueued = enqueued(order()).get(60, TimeUnit.SECONDS)) {
             return executed.body().string() + "," + enqueued.body().string();
         }
     }

@@ -77,7 +77,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
                     IdempotenceFilter.install(context, idempotence);
                 });
         call(server);
-        completed.get(20, TimeUnit.SECONDS);
+        completed.get(60, TimeUnit.SECONDS);
         HttpResponse<byte[]> second = awaitEnd(server);
         assertThat(replayed(second)).isTrue();
         assertThat(second.statusCode()).isEqualTo(201);

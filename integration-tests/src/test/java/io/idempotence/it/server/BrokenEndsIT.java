@@ -190,8 +190,8 @@ class BrokenEndsIT extends FilterTestBase {
                 Http.sendAsync(Http.request("POST", server.uri("/p"), id, "", "Prefer", "wait=9"));
         awaitLatch(waiting);
         goOn.countDown();
-        assertThat(first.get(10, TimeUnit.SECONDS).statusCode()).isEqualTo(201);
-        assertThat(waits.get(10, TimeUnit.SECONDS).statusCode()).isEqualTo(500);
+        assertThat(first.get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(201);
+        assertThat(waits.get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(500);
         assertThat(replayed(post(server.uri("/p"), id, ""))).isTrue();
     }
 
@@ -214,7 +214,7 @@ class BrokenEndsIT extends FilterTestBase {
         if (container == Container.JETTY || ServletServer.isServlet61()) {
             // Tomcat 10.1 leaves malformed parameters out.
             assertThat(awaitsNothing(server)).isTrue();
-            assertThat(ended.await(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
             await().until(() -> "outcome-unknown".equals(refusal(sendMalformed(server))));
         }
     }

@@ -81,7 +81,7 @@ class ErrorPagesIT extends FilterTestBase {
         HttpResponse<byte[]> impatient;
         try {
             impatient = Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"))
-                    .get(5, TimeUnit.SECONDS);
+                    .get(60, TimeUnit.SECONDS);
         } finally {
             goOn.countDown();
         }
@@ -140,7 +140,7 @@ class ErrorPagesIT extends FilterTestBase {
         HttpResponse<byte[]> duplicate;
         try {
             duplicate = Http.sendAsync(Http.request("POST", server.uri("/payments"), id, "{\"amount\":5}"))
-                    .get(5, TimeUnit.SECONDS);
+                    .get(60, TimeUnit.SECONDS);
         } finally {
             goOn.countDown();
         }

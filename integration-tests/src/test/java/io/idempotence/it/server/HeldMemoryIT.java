@@ -165,7 +165,7 @@ class HeldMemoryIT extends FilterTestBase {
         String large = "x".repeat(700 << 10);
         assertThat(refusal(post(server.uri("/p"), "meanwhile", large))).isEqualTo("overloaded");
         done.countDown();
-        assertThat(failed.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(422);
+        assertThat(failed.get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(422);
         await().until(() -> refusal(post(server.uri("/p"), UUID.randomUUID().toString(), large)) == null);
     }
 
@@ -229,7 +229,7 @@ class HeldMemoryIT extends FilterTestBase {
         claims.mayEnd.countDown();
         assertThat(first)
                 .allSatisfy(response ->
-                        assertThat(refusal(response.get(20, TimeUnit.SECONDS))).isNull());
+                        assertThat(refusal(response.get(60, TimeUnit.SECONDS))).isNull());
         assertThat(runs).hasValue(callers + 1);
     }
 

@@ -184,7 +184,7 @@ class LimitsIT extends FilterTestBase {
 
         mayEnd.countDown();
         for (CompletableFuture<HttpResponse<byte[]>> each : running) {
-            assertThat(each.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+            assertThat(each.get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
         }
         await().until(() -> post(server.uri("/p"), "refused", body).statusCode() == 200);
         assertThat(runs).hasValue(3);
@@ -208,9 +208,9 @@ class LimitsIT extends FilterTestBase {
             waiting.add(waitingDuplicate(Http.request("POST", server.uri("/p"), id, body, "Prefer", "wait=60"), i));
         }
         mayEnd.countDown();
-        assertThat(first.get(20, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+        assertThat(first.get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
         for (CompletableFuture<HttpResponse<byte[]>> each : waiting) {
-            assertThat(Http.replayed(each.get(20, TimeUnit.SECONDS))).isTrue();
+            assertThat(Http.replayed(each.get(60, TimeUnit.SECONDS))).isTrue();
         }
     }
 

@@ -166,7 +166,7 @@ class WaitingIT {
 
     private CompletableFuture<HttpResponse<byte[]>> first(ServletServer server) throws InterruptedException {
         CompletableFuture<HttpResponse<byte[]>> first = sendAsync(request("POST", server.uri("/pay"), id, "{}"));
-        assertThat(started.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(started.await(60, TimeUnit.SECONDS)).isTrue();
         return first;
     }
 

@@ -97,7 +97,7 @@ class CtrlCTest {
         reader.start();
         assertThat(demo.waitFor(60, TimeUnit.SECONDS)).isTrue();
         Awaitility.await()
-                .atMost(Duration.ofSeconds(20))
+                .atMost(Duration.ofMinutes(1))
                 .untilAsserted(() -> assertThat(servers().stream().map(CtrlCTest::commandLine))
                         .isEmpty());
     }

@@ -62,7 +62,7 @@ class ThreadShortageTest {
     }
 
     private static @Nullable Object get(CompletableFuture<@Nullable Object> call) throws Exception {
-        return call.get(30, TimeUnit.SECONDS);
+        return call.get(60, TimeUnit.SECONDS);
     }
 
     private CompletableFuture<@Nullable Object> call(Duration deadline, String missing, Executor executor) {

@@ -53,7 +53,7 @@ class WatchdogTest {
     void connectionOfAnAttemptThatEndsMeanwhileIsLeftToTheNextCall() throws Exception {
         watch.exit(this::closesSlowly);
         watch.exit(() -> closed.set(true));
-        assertThat(closing.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(closing.await(60, TimeUnit.SECONDS)).isTrue();
         watch.ended();
         goesOn.countDown();
         awaitBackground();
@@ -73,7 +73,7 @@ class WatchdogTest {
                 }
             });
         }
-        assertThat(all.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(all.await(60, TimeUnit.SECONDS)).isTrue();
     }
 
     /** Threads of which those of one name cannot be started while {@link #missing} has a value. */
@@ -95,9 +95,9 @@ class WatchdogTest {
         CountDownLatch ended = new CountDownLatch(1);
         Watch late = new Watchdog(without("idempotence-background"), LOG).watch(Deadline.in(Duration.ZERO), null);
         late.exit(ended::countDown);
-        assertThat(refused.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(refused.await(60, TimeUnit.SECONDS)).isTrue();
         missing.set("");
-        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
         late.ended();
     }
 
@@ -130,7 +130,7 @@ class WatchdogTest {
         CountDownLatch ended = new CountDownLatch(1);
         Watch late = watchdog.watch(Deadline.in(Duration.ZERO), null);
         late.exit(ended::countDown);
-        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
         late.ended();
     }
 

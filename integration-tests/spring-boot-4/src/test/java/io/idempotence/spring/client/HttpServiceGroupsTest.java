@@ -231,7 +231,7 @@ class HttpServiceGroupsTest {
             assertThat(picking.create("coffee")).isEqualTo("not executed");
             assertThat(picking.createWithoutCause("coffee")).isEqualTo("not executed");
             held.countDown();
-            first.get(30, TimeUnit.SECONDS);
+            first.get(60, TimeUnit.SECONDS);
             one.shutdown();
             assertThat(one.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
             assertThat(proxy.requests()).hasSize(1);

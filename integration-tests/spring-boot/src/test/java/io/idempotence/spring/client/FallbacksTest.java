@@ -218,7 +218,7 @@ class FallbacksTest extends OrdersConsumer {
             } finally {
                 leave.run();
             }
-            one.submit(() -> assertThat(InboundRequest.current()).isEmpty()).get(30, TimeUnit.SECONDS);
+            one.submit(() -> assertThat(InboundRequest.current()).isEmpty()).get(60, TimeUnit.SECONDS);
         } finally {
             one.shutdown();
         }
@@ -305,7 +305,7 @@ class FallbacksTest extends OrdersConsumer {
             caller.start();
             await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
             caller.interrupt();
-            assertThat(interrupted.get(30, TimeUnit.SECONDS)).isEqualTo("not executed");
+            assertThat(interrupted.get(60, TimeUnit.SECONDS)).isEqualTo("not executed");
         });
     }
 
@@ -343,7 +343,7 @@ class FallbacksTest extends OrdersConsumer {
             call.of(orders);
             held.countDown();
             for (FutureTask<String> task : running) {
-                task.get(30, TimeUnit.SECONDS);
+                task.get(60, TimeUnit.SECONDS);
             }
             two.shutdown();
             assertThat(two.awaitTermination(30, TimeUnit.SECONDS)).isTrue();

@@ -37,7 +37,7 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** Bean methods that are called within a transaction of their caller. */
-@Timeout(60)
+@Timeout(180)
 class CallersTransactionsTest {
     private static ConfigurableApplicationContext application;
 

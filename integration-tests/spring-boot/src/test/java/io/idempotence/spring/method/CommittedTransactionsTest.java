@@ -37,7 +37,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 
 /** Nothing is released after a commit: real databases, real HTTP. */
 @Tag("boot-3")
-@Timeout(60)
+@Timeout(180)
 class CommittedTransactionsTest {
     private static EmbeddedPostgres postgres;
     private static TestServer server;

@@ -26,7 +26,7 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 
 /** Handlers behind a mapping that delegates to others, which are no beans, as {@code @RepositoryRestController}s of Spring Data REST are. */
 @Tag("boot-3")
-@Timeout(60)
+@Timeout(180)
 class DelegatingMappingTest {
     private static final TestServer SERVER = TestServer.start(Application.class);
 

@@ -331,18 +331,18 @@ class IdempotentMethodsTest {
                 throw new IllegalStateException(e);
             }
         });
-        assertThat(SLOW_BEGAN.await(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(SLOW_BEGAN.await(60, TimeUnit.SECONDS)).isTrue();
         assertThat(refused(() -> payments.slow(id))).isEqualTo(Refusal.IN_PROGRESS);
         SLOW_ENDS.countDown();
-        assertThat(slow.get(20, TimeUnit.SECONDS)).isEqualTo("slow");
+        assertThat(slow.get(60, TimeUnit.SECONDS)).isEqualTo("slow");
 
         int before = RUNS.get();
         CompletableFuture<String> until = new CompletableFuture<>();
         CompletableFuture<String> first = CompletableFuture.supplyAsync(() -> payments.patient(id, until));
         CompletableFuture<String> second = CompletableFuture.supplyAsync(() -> payments.patient(id, until));
         until.complete("done");
-        assertThat(first.get(20, TimeUnit.SECONDS)).isEqualTo("done");
-        assertThat(second.get(20, TimeUnit.SECONDS)).isEqualTo("done");
+        assertThat(first.get(60, TimeUnit.SECONDS)).isEqualTo("done");
+        assertThat(second.get(60, TimeUnit.SECONDS)).isEqualTo("done");
         assertThat(RUNS).hasValue(before + 1);
     }
 

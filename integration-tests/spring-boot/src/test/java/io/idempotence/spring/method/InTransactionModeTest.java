@@ -47,7 +47,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** In-transaction mode: {@code @Transactional} handlers and services commit the mark of their execution with their data. */
-@Timeout(60)
+@Timeout(180)
 @ExtendWith(OutputCaptureExtension.class)
 class InTransactionModeTest {
     private static final AtomicReference<Runnable> BEFORE_COMMIT = new AtomicReference<>();
@@ -389,12 +389,12 @@ class InTransactionModeTest {
             mayCommit.join();
         });
         CompletableFuture<TestServer.Response> first = server.postAsync("/book", id);
-        assertThat(isRunning.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(isRunning.await(60, TimeUnit.SECONDS)).isTrue();
         CompletableFuture<TestServer.Response> second =
                 server.postAsync("/book", id, "Content-Type", "application/json", "Prefer", "wait=30");
         mayCommit.complete(null);
-        assertThat(first.get(30, TimeUnit.SECONDS).body()).isEqualTo("booked");
-        assertThat(second.get(30, TimeUnit.SECONDS).isReplayed()).isTrue();
+        assertThat(first.get(60, TimeUnit.SECONDS).body()).isEqualTo("booked");
+        assertThat(second.get(60, TimeUnit.SECONDS).isReplayed()).isTrue();
         assertThat(effects()).isEqualTo(1);
     }
 

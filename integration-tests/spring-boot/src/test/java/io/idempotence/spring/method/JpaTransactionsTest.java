@@ -34,7 +34,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** Transactions of JPA, with Hibernate, whose {@code DataSource} has the records in in-transaction mode, too. */
-@Timeout(60)
+@Timeout(180)
 class JpaTransactionsTest {
     private static TestServer server;
     private static JdbcTemplate jdbc;

@@ -36,7 +36,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** Nothing is released after a commit of JTA: two databases of PostgreSQL in one transaction of Narayana. */
-@Timeout(60)
+@Timeout(180)
 class JtaTransactionsTest {
     private static TestServer server;
     private static Bookings bookings;

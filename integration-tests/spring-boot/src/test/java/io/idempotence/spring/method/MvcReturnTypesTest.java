@@ -315,7 +315,7 @@ class MvcReturnTypesTest {
     void afterATimeoutTheOutcomeIsUnknown(String name) throws Exception {
         TestServer.Response first = server.post("/" + name, id);
         assertThat(first.status()).isEqualTo(503);
-        assertThat(LATE.computeIfAbsent(name, any -> new CountDownLatch(1)).await(10, TimeUnit.SECONDS))
+        assertThat(LATE.computeIfAbsent(name, any -> new CountDownLatch(1)).await(60, TimeUnit.SECONDS))
                 .as("the completion was reported")
                 .isTrue();
         TestServer.Response second = server.post("/" + name, id);

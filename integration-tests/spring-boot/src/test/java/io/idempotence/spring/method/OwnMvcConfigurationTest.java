@@ -30,7 +30,7 @@ import org.springframework.web.servlet.function.ServerResponse;
 
 /** Handlers in an application that configures Spring MVC itself, so that no {@code WebMvcConfigurer} counts. */
 @Tag("boot-3")
-@Timeout(60)
+@Timeout(180)
 class OwnMvcConfigurationTest {
     private static TestServer server;
 

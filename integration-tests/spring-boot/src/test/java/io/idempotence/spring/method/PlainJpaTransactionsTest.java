@@ -13,7 +13,7 @@ import org.springframework.jdbc.core.JdbcTemplate;
 
 /** Transactions of JPA, with Hibernate, whose database has no records: nothing marks an execution there. */
 @Tag("all")
-@Timeout(60)
+@Timeout(180)
 class PlainJpaTransactionsTest {
     private static TestServer server;
 

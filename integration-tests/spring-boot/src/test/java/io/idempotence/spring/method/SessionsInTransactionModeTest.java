@@ -37,7 +37,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** In-transaction mode, and a filter in front that saves sessions in transactions of its own when a response is committed. */
-@Timeout(60)
+@Timeout(180)
 class SessionsInTransactionModeTest {
     private static final JdbcTemplate HERE = database();
     private static final JdbcTemplate ELSEWHERE = database();

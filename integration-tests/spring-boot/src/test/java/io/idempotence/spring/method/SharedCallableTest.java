@@ -25,7 +25,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** A handler may return the same {@code Callable} to several requests. */
 @Tag("boot-3")
-@Timeout(60)
+@Timeout(180)
 class SharedCallableTest {
     private static TestServer server;
 
@@ -81,9 +81,9 @@ class SharedCallableTest {
             }
         });
         CompletableFuture<TestServer.Response> first = server.postAsync("/shared", one);
-        await().atMost(Duration.ofSeconds(30)).until(() -> executor.getQueueSize() == 1);
+        await().atMost(Duration.ofMinutes(1)).until(() -> executor.getQueueSize() == 1);
         CompletableFuture<TestServer.Response> second = server.postAsync("/shared", other);
-        await().atMost(Duration.ofSeconds(30)).until(() -> executor.getQueueSize() == 2);
+        await().atMost(Duration.ofMinutes(1)).until(() -> executor.getQueueSize() == 2);
         bothWait.countDown();
         assertThat(first.join().status()).isEqualTo(500);
         assertThat(second.join().status()).isEqualTo(500);

@@ -29,7 +29,7 @@ import org.springframework.transaction.support.DefaultTransactionStatus;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** Transactions whose manager calls no synchronizations, as those of Kafka, JMS and RabbitMQ do. */
-@Timeout(60)
+@Timeout(180)
 @Tag("boot-3")
 class SilentTransactionsTest {
     private final String id = UUID.randomUUID().toString();

@@ -32,7 +32,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 /** Commits on an executor of Spring Boot, to which one or several task decorators carry executions. */
 @Tag("boot-3")
-@Timeout(60)
+@Timeout(180)
 @ExtendWith(OutputCaptureExtension.class)
 class TaskDecoratorsTest {
     private static final String WARNING = "applies none of the task decorators [executions, logs]";

@@ -31,7 +31,7 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.server.ResponseStatusException;
 
 /** An application in a WAR, whose error pages are shown by a filter of Spring Boot, not by the container. */
-@Timeout(60)
+@Timeout(180)
 class WarDeploymentTest {
     @TempDir
     static Path directory;

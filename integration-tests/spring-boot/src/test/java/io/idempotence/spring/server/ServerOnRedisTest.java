@@ -140,9 +140,9 @@ class ServerOnRedisTest {
         } finally {
             redis.restart();
         }
-        await().atMost(Duration.ofSeconds(30))
+        await().atMost(Duration.ofMinutes(1))
                 .until(() -> caller.post("/open/orders", id).statusCode() == 200);
-        await().atMost(Duration.ofSeconds(30)).until(() -> health().statusCode() == 200);
+        await().atMost(Duration.ofMinutes(1)).until(() -> health().statusCode() == 200);
     }
 
     @Test

@@ -61,7 +61,7 @@ class ServerStartTest {
 
                 redis.restart();
 
-                await().atMost(Duration.ofSeconds(30))
+                await().atMost(Duration.ofMinutes(1))
                         .until(() -> caller.post("/sales", id).statusCode() == 200);
                 assertThat(caller.post("/sales", id).body()).isEqualTo("sale 1");
                 assertThat(health.check().isUp()).isTrue();
@@ -81,7 +81,7 @@ class ServerStartTest {
                 assertThat(caller.post("/sales", id).statusCode()).isEqualTo(503);
                 assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(30));
                 redis.resume();
-                await().atMost(Duration.ofSeconds(30))
+                await().atMost(Duration.ofMinutes(1))
                         .until(() -> caller.post("/sales", id).statusCode() == 200);
 
                 redis.pause();
@@ -120,7 +120,7 @@ class ServerStartTest {
     }
 
     private static void assertNoCheckRuns() {
-        await().atMost(Duration.ofSeconds(30))
+        await().atMost(Duration.ofMinutes(1))
                 .until(() -> Thread.getAllStackTraces().keySet().stream()
                         .noneMatch(thread -> thread.getName().equals("idempotence-start")));
     }
@@ -172,7 +172,7 @@ class ServerStartTest {
                 ConfigurableApplicationContext application =
                         Till.start(OnRedis.class, "--redis.port=" + redis.port())) {
             Caller caller = Caller.of(application);
-            await().atMost(Duration.ofSeconds(30))
+            await().atMost(Duration.ofMinutes(1))
                     .until(() -> caller.post("/sales", id).statusCode() == 200);
             assertNoCheckRuns();
 
