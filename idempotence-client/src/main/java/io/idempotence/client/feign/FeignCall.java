@@ -204,10 +204,16 @@ final class FeignCall {
         }
         if (contentType == null) {
             contentType = HeaderLines.of(request.headers(), CONTENT_TYPE);
-            logical.describe(request::url, () -> Arrays.hashCode(request.body()));
+            logical.describe(() -> pathAndQuery(request.url()), () -> Arrays.hashCode(request.body()));
         }
         lastRequest = request;
         logical.countRequest();
+    }
+
+    /** Without the address, because a target may choose another host for each request. */
+    private static String pathAndQuery(String url) {
+        int path = url.indexOf('/', url.indexOf("://") + "://".length());
+        return path < 0 ? url : url.substring(path);
     }
 
     /** Called when an encoder or an earlier interceptor failed. An earlier call in doubt stays in doubt. */

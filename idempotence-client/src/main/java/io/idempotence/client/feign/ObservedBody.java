@@ -2,7 +2,6 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import feign.Util;
 import io.idempotence.client.internal.http.Decompression;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
@@ -15,7 +14,6 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.Reader;
 import java.io.SequenceInputStream;
-import java.io.StringReader;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.InflaterInputStream;
@@ -25,9 +23,6 @@ import org.jspecify.annotations.Nullable;
 final class ObservedBody implements Response.Body {
     /** The longest error body that is read ahead, in bytes. */
     private static final int LONGEST_ERROR = 1 << 20;
-
-    /** The longest body that becomes a text at once, in bytes. */
-    private static final int LONGEST_TEXT = 4096;
 
     private final Response.Body delegate;
     private final Observation seen;
@@ -131,23 +126,12 @@ final class ObservedBody implements Response.Body {
     @Override
     @SuppressWarnings("deprecation") // part of the interface
     public Reader asReader() throws IOException {
-        return asReader(StandardCharsets.UTF_8);
+        return new InputStreamReader(asInputStream(), StandardCharsets.UTF_8);
     }
 
     @Override
     public Reader asReader(Charset charset) throws IOException {
-        InputStream in = asInputStream();
-        if (expected < 0 || expected > LONGEST_TEXT) {
-            return new InputStreamReader(in, charset);
-        }
-        // The buffer of an InputStreamReader has 8 KiB, a quarter of what a whole call allocates.
-        byte[] bytes = new byte[(int) expected + 1];
-        int count = in.readNBytes(bytes, 0, bytes.length);
-        if (count > expected) {
-            return new InputStreamReader(new SequenceInputStream(new ByteArrayInputStream(bytes), in), charset);
-        }
-        Util.ensureClosed(in);
-        return new StringReader(new String(bytes, 0, count, charset));
+        return new InputStreamReader(asInputStream(), charset);
     }
 
     @Override

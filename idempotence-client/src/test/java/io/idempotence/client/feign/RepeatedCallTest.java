@@ -3,10 +3,16 @@ package io.idempotence.client.feign;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import feign.Feign;
+import feign.Request;
+import feign.RequestTemplate;
+import feign.Target;
+import feign.Target.HardCodedTarget;
 import io.idempotence.InboundRequest;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -52,6 +58,24 @@ class RepeatedCallTest extends FeignTestBase {
                 .singleElement()
                 .asString()
                 .contains("orders", "Orders#create(String)", "under a new ID", "IdempotenceScope");
+    }
+
+    @Test
+    void callThatIsMadeAgainAtAnotherHostIsAWarning() {
+        AtomicInteger requests = new AtomicInteger();
+        Target<Orders> hosts = new HardCodedTarget<>(Orders.class, "orders", server.url()) {
+            @Override
+            public Request apply(RequestTemplate template) {
+                String host = requests.getAndIncrement() < 3 ? "localhost" : "127.0.0.1";
+                return template.target(server.url().replace("localhost", host)).request();
+            }
+        };
+        Orders moving = IdempotentFeign.install(Feign.builder(), fast().build()).target(hosts);
+        server.respond(Reply.status(504), Reply.status(504), Reply.status(504), Reply.ok("done"));
+        assertThatThrownBy(() -> moving.create("x")).isInstanceOf(OutcomeUnknown.class);
+        moving.create("x");
+        assertThat(server.requests().get(3).header("Host").get(0)).startsWith("127.0.0.1");
+        assertThat(repeats()).hasSize(1);
     }
 
     @Test

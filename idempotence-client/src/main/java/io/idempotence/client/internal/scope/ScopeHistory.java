@@ -102,7 +102,11 @@ public final class ScopeHistory {
 
     /** Records a call that may have been executed and was first sent at the given time. */
     void mayHaveBeenExecuted(Instant firstSentAt) {
-        ended.accumulateAndGet(firstSentAt, (known, other) -> known == null || other.isBefore(known) ? other : known);
+        ended.accumulateAndGet(firstSentAt, ScopeHistory::earlier);
+    }
+
+    private static Instant earlier(@Nullable Instant known, Instant other) {
+        return known == null || other.isBefore(known) ? other : known;
     }
 
     /** When the earliest call that may have been executed was first sent; empty if there is none. */
@@ -111,14 +115,15 @@ public final class ScopeHistory {
     }
 
     private Optional<Instant> sinceOthersThan(@Nullable Call call) {
-        Instant earliest = ended.get();
+        Instant earliest = null;
         for (Call other : sent) {
-            Instant sentAt = other.sentAt;
-            if (other != call && (earliest == null || sentAt.isBefore(earliest))) {
-                earliest = sentAt;
+            if (other != call) {
+                earliest = earlier(earliest, other.sentAt);
             }
         }
-        return Optional.ofNullable(earliest);
+        // Read last, because a call that ends is added here before it is removed there.
+        Instant before = ended.get();
+        return Optional.ofNullable(before == null ? earliest : earlier(earliest, before));
     }
 
     /** Adds a call, in doubt if another one is. It has no ID yet unless the history has one. */
@@ -155,8 +160,10 @@ public final class ScopeHistory {
          * again.
          */
         public void sent() {
+            // Taken first: of two runs that begin together, none may write a time after the other's request has left.
+            Instant now = Instant.now();
             if (!sent.contains(this)) {
-                sentAt = Instant.now();
+                sentAt = now;
                 sent.addIfAbsent(this);
             }
         }
