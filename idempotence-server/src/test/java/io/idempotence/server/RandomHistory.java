@@ -399,7 +399,7 @@ final class RandomHistory {
 
     /** Lets time pass meanwhile: a take-over that is given back in the background ends its lease, which takes a moment. */
     private void awaitTold(Waiter waiter) {
-        await("told").atMost(Duration.ofMinutes(1)).until(() -> {
+        await("told").until(() -> {
             letPass.accept(MOMENT);
             return waiter.decision.isDone();
         });

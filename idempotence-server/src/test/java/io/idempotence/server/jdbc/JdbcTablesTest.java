@@ -273,7 +273,7 @@ class JdbcTablesTest {
                 insert.executeBatch();
             }
             List<StorageKey> alive = new ArrayList<>();
-            Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> {
+            Awaitility.await().until(() -> {
                 StorageKey key = Claims.newKey();
                 Claims.claim(alive.size() % 2 == 0 ? first : second, key);
                 alive.add(key);

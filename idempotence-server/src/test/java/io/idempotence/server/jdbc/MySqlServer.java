@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -61,7 +60,7 @@ final class MySqlServer {
                         "--innodb-flush-log-at-trx-commit=0");
                 Runtime.getRuntime().addShutdownHook(new Thread(() -> end(server, directory)));
                 String url = "jdbc:mysql://127.0.0.1:" + port + "/idem?user=root&createDatabaseIfNotExist=true";
-                Awaitility.await().atMost(Duration.ofMinutes(1)).until(() -> !server.isAlive() || isReachable(url));
+                Awaitility.await().until(() -> !server.isAlive() || isReachable(url));
                 if (server.isAlive()) {
                     return url;
                 }

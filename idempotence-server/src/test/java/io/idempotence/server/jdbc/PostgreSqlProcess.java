@@ -8,7 +8,6 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -54,12 +53,10 @@ final class PostgreSqlProcess {
                 .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                 .start();
         Runtime.getRuntime().addShutdownHook(new Thread(started::destroy));
-        await().atMost(Duration.ofMinutes(1))
-                .ignoreExceptionsInstanceOf(SQLException.class)
-                .until(() -> {
-                    try (Connection connection = postgres.getPostgresDatabase().getConnection()) {
-                        return connection.isValid(1);
-                    }
-                });
+        await().ignoreExceptionsInstanceOf(SQLException.class).until(() -> {
+            try (Connection connection = postgres.getPostgresDatabase().getConnection()) {
+                return connection.isValid(1);
+            }
+        });
     }
 }

@@ -11,7 +11,6 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;
@@ -209,8 +208,7 @@ class RedisFailoverTest {
         try (Jedis sentinel = group.sentinels().get(0).jedis()) {
             sentinel.sentinelFailover(EmbeddedRedisSentinel.NAME);
         }
-        await().atMost(Duration.ofMinutes(1))
-                .ignoreExceptionsMatching(
+        await().ignoreExceptionsMatching(
                         e -> e instanceof StorageUnavailableException || e instanceof JedisConnectionException)
                 .until(() -> {
                     StorageKey key = Claims.newKey();

@@ -49,9 +49,7 @@ class ReplicaWaitTest {
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.RELEASED);
 
             replica.resume();
-            await().atMost(Duration.ofMinutes(1))
-                    .ignoreExceptions()
-                    .until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
+            await().ignoreExceptions().until(() -> storage.claim(Claims.request(key)) instanceof ClaimResult.Claimed);
             assertThat(storage.find(key).orElseThrow().state()).isEqualTo(State.IN_PROGRESS);
             // A refused owner has no claim any more.
             assertThat(storage.claim(request)).isInstanceOf(ClaimResult.InProgress.class);
@@ -105,8 +103,7 @@ class ReplicaWaitTest {
             assertThat(admin.listUncertain(Duration.ZERO)).isEmpty();
             replica.resume();
 
-            await().atMost(Duration.ofMinutes(1))
-                    .ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
+            await().ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
                     .until(() -> idempotence.execute(id, () -> "run").equals("run"));
         }
     }
@@ -177,8 +174,7 @@ class ReplicaWaitTest {
                     }
                 }
                 replica.resume();
-                await().atMost(Duration.ofMinutes(1))
-                        .ignoreExceptions()
+                await().ignoreExceptions()
                         .until(() -> second.complete(toComplete, new byte[] {7}, Claims.RETENTION)
                                 instanceof WriteResult.Done);
             }

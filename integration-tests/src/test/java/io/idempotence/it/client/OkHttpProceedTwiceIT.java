@@ -17,7 +17,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.ref.WeakReference;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -192,7 +191,7 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
     void callsThatEndedAreForgotten(int length) throws IOException {
         OkHttpClient client = proceedingTwice();
         WeakReference<Call> call = new WeakReference<>(callWhoseBodyRefersToIt(client, length));
-        await().atMost(Duration.ofMinutes(1)).until(() -> {
+        await().until(() -> {
             System.gc();
             return call.get() == null;
         });

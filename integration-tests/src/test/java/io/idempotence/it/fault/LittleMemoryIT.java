@@ -40,7 +40,7 @@ class LittleMemoryIT {
     /** A caller that is refused for want of memory asks again, as a client does. */
     private HttpResponse<byte[]> payUntilTaken(ProviderProcess provider) {
         AtomicReference<HttpResponse<byte[]>> last = new AtomicReference<>();
-        await().atMost(Duration.ofMinutes(1)).until(() -> {
+        await().until(() -> {
             HttpResponse<byte[]> response = Http.send(payment(provider));
             last.set(response);
             boolean isOverloaded = response.statusCode() == 503;
@@ -66,7 +66,7 @@ class LittleMemoryIT {
             List<CompletableFuture<HttpResponse<byte[]>>> duplicates = IntStream.range(0, DUPLICATES)
                     .mapToObj(each -> CompletableFuture.supplyAsync(() -> payUntilTaken(provider), callers))
                     .toList();
-            await().atMost(Duration.ofMinutes(1)).until(() -> claims(provider) >= 1 + DUPLICATES);
+            await().until(() -> claims(provider) >= 1 + DUPLICATES);
             assertThat(duplicates).noneMatch(CompletableFuture::isDone);
             provider.resume();
 

@@ -98,7 +98,7 @@ public final class ProviderProcess implements AutoCloseable {
     /** Attempts until none is under way any more. */
     HttpResponse<byte[]> payWhenNotInProgress(String id) {
         AtomicReference<HttpResponse<byte[]>> response = new AtomicReference<>();
-        await().atMost(Duration.ofMinutes(1)).until(() -> {
+        await().until(() -> {
             response.set(pay(id));
             return !"in-progress".equals(refusal(response.get()));
         });

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.Idempotent;
-import java.time.Duration;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -81,9 +80,9 @@ class SharedCallableTest {
             }
         });
         CompletableFuture<TestServer.Response> first = server.postAsync("/shared", one);
-        await().atMost(Duration.ofMinutes(1)).until(() -> executor.getQueueSize() == 1);
+        await().until(() -> executor.getQueueSize() == 1);
         CompletableFuture<TestServer.Response> second = server.postAsync("/shared", other);
-        await().atMost(Duration.ofMinutes(1)).until(() -> executor.getQueueSize() == 2);
+        await().until(() -> executor.getQueueSize() == 2);
         bothWait.countDown();
         assertThat(first.join().status()).isEqualTo(500);
         assertThat(second.join().status()).isEqualTo(500);

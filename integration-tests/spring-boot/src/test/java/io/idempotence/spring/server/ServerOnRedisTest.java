@@ -8,7 +8,6 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.net.http.HttpResponse;
-import java.time.Duration;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -140,9 +139,8 @@ class ServerOnRedisTest {
         } finally {
             redis.restart();
         }
-        await().atMost(Duration.ofMinutes(1))
-                .until(() -> caller.post("/open/orders", id).statusCode() == 200);
-        await().atMost(Duration.ofMinutes(1)).until(() -> health().statusCode() == 200);
+        await().until(() -> caller.post("/open/orders", id).statusCode() == 200);
+        await().until(() -> health().statusCode() == 200);
     }
 
     @Test
