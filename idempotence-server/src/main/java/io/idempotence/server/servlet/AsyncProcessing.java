@@ -205,6 +205,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
         @Override
         public void onComplete(AsyncEvent event) {
+            buffer.drop();
             if (buffer.passesThrough() && (!end.gaveUp() || buffer.isWhole())) {
                 end.finish();
             } else {

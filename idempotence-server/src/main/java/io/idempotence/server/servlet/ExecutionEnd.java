@@ -350,8 +350,7 @@ final class ExecutionEnd {
         if (replay == null && instead.get() instanceof Decision.Replay) {
             return false;
         }
-        own.discard();
-        send(() -> {
+        return own.deliverInstead(() -> send(() -> {
             try {
                 if (replay != null) {
                     ReplayWriter.give(replay, target);
@@ -361,8 +360,7 @@ final class ExecutionEnd {
             } catch (IOException e) {
                 LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
             }
-        });
-        return true;
+        }));
     }
 
     /** Sends a response. The filters in front may commit transactions then, such as that of a session, which the execution has no part in. */

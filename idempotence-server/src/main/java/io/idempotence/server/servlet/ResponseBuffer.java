@@ -147,13 +147,43 @@ final class ResponseBuffer implements HandlerOutput {
     void deliver() {
         writing.lock();
         try {
-            if (!streaming) {
+            if (!streaming && !clientGone) {
                 delivered = true;
                 deliverHeld();
             }
         } finally {
             writing.unlock();
         }
+    }
+
+    /**
+     * Sends another response in place of the handler's.
+     *
+     * @return false if the container has ended the response
+     */
+    boolean deliverInstead(Runnable other) {
+        writing.lock();
+        try {
+            if (clientGone) {
+                return false;
+            }
+            body.clear();
+            headers.undo(target());
+            other.run();
+            return true;
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    /**
+     * Drops all that has not left, because the container has ended the response. Jetty uses it again, for the next request of the
+     * connection. Waits until a delivery that has begun is over.
+     */
+    void drop() {
+        writing.lock();
+        clientGone = true;
+        writing.unlock();
     }
 
     private void deliverHeld() {
@@ -193,17 +223,11 @@ final class ResponseBuffer implements HandlerOutput {
         target.setStatus(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
     }
 
-    /** Drops what was held and what the handler set, so that another response can be sent. */
-    void discard() {
-        body.clear();
-        headers.undo(target());
-    }
-
     /** Lets every byte leave at once from now on. It is also kept, as long as it fits. */
     void stopHolding() {
         writing.lock();
         try {
-            if (!streaming && !delivered) {
+            if (!streaming && !delivered && !clientGone) {
                 streaming = true;
                 headers.leaving(target());
                 body.writeTo(target(), writer != null);
@@ -376,15 +400,10 @@ final class ResponseBuffer implements HandlerOutput {
         deferred = response;
         committed = true;
         closed = true;
-        if (streaming) {
-            headers.leaving(target());
+        passOn(() -> {
             headers.atError(target());
-            try {
-                response.applyTo(target());
-            } catch (IOException e) {
-                gone(e);
-            }
-        }
+            response.applyTo(target());
+        });
     }
 
     private void mustNotBeCommitted() {

@@ -8,6 +8,7 @@ import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -16,6 +17,8 @@ import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -83,6 +86,72 @@ class AsyncTimeoutsIT extends FilterTestBase {
         assertThat(second.statusCode()).isEqualTo(201);
         assertThat(text(second)).isEqualTo("paid");
         assertThat(runs).hasValue(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"written", "flushed", "closed", "error"})
+    @DisplayName(
+            "a response that is late because its end is being recorded never reaches the next request of the connection")
+    void aLateResponseNeverReachesTheNextRequestOfTheConnection(String way) throws Exception {
+        CountDownLatch nextBegan = new CountDownLatch(1);
+        CompletableFuture<Void> completed = new CompletableFuture<>();
+        FaultyStorage slow = new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (call == FaultyStorage.Call.COMPLETE) {
+                awaitLatch(nextBegan);
+            }
+        });
+        CountDownLatch dispatched = new CountDownLatch(1);
+        Idempotence idempotence = idempotence(slow);
+        ServletServer server = start(
+                (request, response) -> {
+                    if (request.getRequestURI().equals("/next")) {
+                        nextBegan.countDown();
+                        completed.handle((nothing, thrown) -> thrown).join();
+                        respond(response, 202, "next");
+                        return;
+                    }
+                    AsyncContext async = request.startAsync();
+                    async.setTimeout(SHORT_TIMEOUT_MILLIS);
+                    executor.execute(() -> {
+                        try {
+                            end((HttpServletResponse) async.getResponse(), way);
+                            awaitLatch(dispatched);
+                            async.complete();
+                            completed.complete(null);
+                        } catch (Throwable e) {
+                            completed.completeExceptionally(e);
+                        }
+                    });
+                },
+                context -> {
+                    inFront(context, (request, response, chain) -> {
+                        chain.doFilter(request, response);
+                        dispatched.countDown();
+                    });
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        callThatMayBeCut(server);
+        HttpResponse<byte[]> second = Http.send(Http.request("GET", server.uri("/next"), null, ""));
+        assertThat(second.statusCode()).isEqualTo(202);
+        assertThat(text(second)).isEqualTo("next");
+        completed.get(60, TimeUnit.SECONDS);
+        HttpResponse<byte[]> retried = awaitEnd(server);
+        assertThat(replayed(retried)).isTrue();
+        assertThat(retried.statusCode()).isEqualTo(way.equals("error") ? 422 : 201);
+        assertThat(runs).hasValue(2);
+    }
+
+    private static void end(HttpServletResponse response, String way) throws IOException {
+        if (way.equals("error")) {
+            response.sendError(422, "no money");
+            return;
+        }
+        respond(response, 201, "paid");
+        if (way.equals("flushed")) {
+            response.flushBuffer();
+        } else if (way.equals("closed")) {
+            response.getOutputStream().close();
+        }
     }
 
     @ParameterizedTest
