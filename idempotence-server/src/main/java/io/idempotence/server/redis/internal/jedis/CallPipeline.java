@@ -100,43 +100,14 @@ final class CallPipeline {
         // The driver silently replaces a closed socket by one with the usual timeout. Earlier replies then never come.
         int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
         connection.setSoTimeout(timeout);
-        List<List<Object>> replies = dealt(callers, roundTrip(connection, together(callers), sentAt, maxNanos));
+        RedisCall wait = replicaWait == null ? null : replicaWait.call();
+        List<List<Object>> replies = roundTrip(connection, callers, wait, sentAt, maxNanos);
         if (connection.getSoTimeout() != timeout) {
             throw new JedisConnectionException(
                     "the connection was closed and opened again between two calls of a batch");
         }
         connection.setSoTimeout(usual);
         return replies;
-    }
-
-    private List<RedisCall> together(List<List<RedisCall>> callers) {
-        if (callers.size() == 1 && replicaWait == null) {
-            return callers.get(0);
-        }
-        List<RedisCall> calls = new ArrayList<>();
-        callers.forEach(calls::addAll);
-        if (replicaWait != null) {
-            calls.add(replicaWait.call());
-        }
-        return calls;
-    }
-
-    private List<List<Object>> dealt(List<List<RedisCall>> callers, List<Object> replies) {
-        if (callers.size() == 1) {
-            return List.of(replies);
-        }
-        List<List<Object>> dealt = new ArrayList<>(callers.size());
-        int begin = 0;
-        for (List<RedisCall> calls : callers) {
-            int end = begin + calls.size();
-            List<Object> own = new ArrayList<>(replies.subList(begin, end));
-            if (replicaWait != null) {
-                own.add(replies.get(replies.size() - 1));
-            }
-            dealt.add(own);
-            begin = end;
-        }
-        return dealt;
     }
 
     /**
@@ -147,9 +118,9 @@ final class CallPipeline {
     static List<Object> ask(Connection connection, List<RedisCall> calls) {
         boolean isUsable = false;
         try {
-            List<Object> replies = roundTrip(connection, calls, System.nanoTime(), Long.MAX_VALUE);
+            List<List<Object>> replies = roundTrip(connection, List.of(calls), null, System.nanoTime(), Long.MAX_VALUE);
             isUsable = true;
-            return replies;
+            return replies.get(0);
         } finally {
             if (!isUsable) {
                 // A reply that was not read would reach the next caller.
@@ -158,13 +129,33 @@ final class CallPipeline {
         }
     }
 
-    private static List<Object> roundTrip(Connection connection, List<RedisCall> calls, long sentAt, long maxNanos) {
-        calls.forEach(call -> call.sendOn(connection));
+    /** @param wait the last call of every caller; null if there is none */
+    private static List<List<Object>> roundTrip(
+            Connection connection,
+            List<List<RedisCall>> callers,
+            @Nullable RedisCall wait,
+            long sentAt,
+            long maxNanos) {
         RedisCall end = RedisCall.endOfRoundTrip(sentAt);
-        end.sendOn(connection);
-        List<Object> replies = new ArrayList<>(calls.size());
-        for (RedisCall call : calls) {
-            replies.add(reply(connection, call, sentAt, maxNanos));
+        RedisCall.Sender sender = new RedisCall.Sender(connection, end);
+        for (List<RedisCall> calls : callers) {
+            calls.forEach(sender::send);
+        }
+        if (wait != null) {
+            sender.send(wait);
+        }
+        sender.send(end);
+        List<List<Object>> replies = new ArrayList<>(callers.size());
+        for (List<RedisCall> calls : callers) {
+            List<Object> own = new ArrayList<>(calls.size() + 1);
+            for (RedisCall call : calls) {
+                own.add(reply(connection, call, sentAt, maxNanos));
+            }
+            replies.add(own);
+        }
+        if (wait != null) {
+            Object waited = reply(connection, wait, sentAt, maxNanos);
+            replies.forEach(own -> own.add(waited));
         }
         checkEnd(reply(connection, end, sentAt, maxNanos), replies);
         return replies;
@@ -185,9 +176,9 @@ final class CallPipeline {
      * Checks the reply to the end of a round trip, which may be an error only if all replies are. A server that is loading, say, replies to
      * everything with an error. Then there is no value that could reach the wrong caller.
      */
-    private static void checkEnd(Object reply, List<Object> others) {
+    private static void checkEnd(Object reply, List<List<Object>> others) {
         if (reply instanceof JedisDataException error
-                && !others.stream().allMatch(JedisDataException.class::isInstance)) {
+                && !others.stream().flatMap(List::stream).allMatch(JedisDataException.class::isInstance)) {
             throw new JedisConnectionException("Redis refused the end of a batch: " + error.getMessage(), error);
         }
     }

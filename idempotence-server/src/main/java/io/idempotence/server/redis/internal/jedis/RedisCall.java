@@ -3,27 +3,19 @@ package io.idempotence.server.redis.internal.jedis;
 import io.idempotence.server.redis.internal.LuaScript;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Iterator;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.args.Rawable;
+import redis.clients.jedis.commands.ProtocolCommand;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 
 /** A command and its arguments. */
 final class RedisCall {
     private static final byte[] ONE_KEY = bytes("1");
-
-    /** Arguments of one ASCII character, such as flags, in the form of the driver. */
-    private static final Rawable[] CHARACTERS = new Rawable[128];
-
-    static {
-        for (int i = 0; i < CHARACTERS.length; i++) {
-            byte[] character = {(byte) i};
-            CHARACTERS[i] = () -> character;
-        }
-    }
 
     private final Protocol.Command command;
     private final byte[][] arguments;
@@ -135,16 +127,57 @@ final class RedisCall {
         return arguments.clone();
     }
 
-    void sendOn(Connection connection) {
-        CommandArguments wrapped = new CommandArguments(command);
-        for (byte[] argument : arguments) {
-            wrapped.add(rawable(argument));
-        }
-        connection.sendCommand(wrapped);
-    }
+    /**
+     * The sender of calls on one connection. It is itself the form of the call that it sends for the driver, whose own form needs several
+     * lists for each call.
+     */
+    static final class Sender extends CommandArguments {
+        private final Connection connection;
+        private RedisCall call;
 
-    /** An argument as it is. The driver would copy an array. */
-    private static Rawable rawable(byte[] argument) {
-        return argument.length == 1 && argument[0] >= 0 ? CHARACTERS[argument[0]] : () -> argument;
+        Sender(Connection connection, RedisCall first) {
+            super(first.command);
+            this.connection = connection;
+            this.call = first;
+        }
+
+        void send(RedisCall next) {
+            call = next;
+            connection.sendCommand(this);
+        }
+
+        @Override
+        public ProtocolCommand getCommand() {
+            return call.command;
+        }
+
+        @Override
+        public int size() {
+            return 1 + call.arguments.length;
+        }
+
+        @Override
+        public Rawable get(int index) {
+            byte[] raw = index == 0 ? call.command.getRaw() : call.arguments[index - 1];
+            // The driver would copy an array.
+            return () -> raw;
+        }
+
+        @Override
+        public Iterator<Rawable> iterator() {
+            return new Iterator<>() {
+                private int index;
+
+                @Override
+                public boolean hasNext() {
+                    return index < size();
+                }
+
+                @Override
+                public Rawable next() {
+                    return get(index++);
+                }
+            };
+        }
     }
 }
