@@ -5,6 +5,7 @@ import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -29,12 +30,7 @@ final class WorkRunner {
             throws Exception {
         Decision decision = engine.claim(call, policy);
         if (decision instanceof Decision.Run run) {
-            Runnable leave = run.execution().enter();
-            try {
-                return run(run.execution(), codec, work);
-            } finally {
-                leave.run();
-            }
+            return entered(run.execution(), () -> run(run.execution(), codec, work));
         }
         return instead(call.id(), codec, Engine.waitFor(engine.await(decision, call, policy, maxWait)));
     }
@@ -68,11 +64,25 @@ final class WorkRunner {
 
     private static <T> CompletionStage<T> begin(
             ClaimedExecution execution, Idempotence.Work<? extends CompletionStage<T>> work) {
-        Runnable leave = execution.enter();
         try {
-            return Objects.requireNonNull(work(execution, work), "the work returned null instead of a future");
+            return Objects.requireNonNull(
+                    entered(execution, () -> work(execution, work)), "the work returned null instead of a future");
         } catch (Throwable e) {
             return CompletableFuture.failedFuture(e);
+        }
+    }
+
+    private static <T> T entered(ClaimedExecution execution, Callable<T> work) throws Exception {
+        Runnable leave;
+        try {
+            leave = execution.enter();
+        } catch (Throwable e) {
+            // Perhaps memory ran out. Nothing ran, and nothing else would end the execution.
+            execution.finishWithoutResult(Verdict.RELEASE);
+            throw e;
+        }
+        try {
+            return work.call();
         } finally {
             leave.run();
         }

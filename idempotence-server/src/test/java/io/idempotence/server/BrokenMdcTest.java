@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.FailureRule;
@@ -96,6 +97,31 @@ class BrokenMdcTest {
         }
         assertThat(state()).isEqualTo(State.COMPLETED);
         assertThat(IdempotentExecution.current()).isEmpty();
+    }
+
+    @Test
+    @DisplayName("P2: work that could not begin for lack of memory runs at the next attempt")
+    void workThatCouldNotBeginRunsAtTheNextAttempt() throws Exception {
+        try (FailingMdc mdc = FailingMdc.withoutMemory(1)) {
+            assertThatThrownBy(() -> execute(STORES_FAILURES)).isInstanceOf(OutOfMemoryError.class);
+            assertThat(state()).isEqualTo(State.RELEASED);
+            assertThat(execute(STORES_FAILURES)).isEqualTo("run 1");
+        }
+    }
+
+    @Test
+    @DisplayName("P2: asynchronous work that could not begin for lack of memory runs at the next attempt")
+    void asynchronousWorkThatCouldNotBeginRunsAtTheNextAttempt() {
+        try (FailingMdc mdc = FailingMdc.withoutMemory(1)) {
+            assertThat(executeAsync(CompletableFuture.completedFuture("done")))
+                    .isCompletedExceptionally()
+                    .failsWithin(Duration.ZERO)
+                    .withThrowableThat()
+                    .withCauseInstanceOf(OutOfMemoryError.class);
+            assertThat(state()).isEqualTo(State.RELEASED);
+            assertThat(executeAsync(CompletableFuture.completedFuture("done"))).isCompletedWithValue("done");
+        }
+        assertThat(runs).hasValue(1);
     }
 
     private String inAnother(Runnable work) throws Exception {

@@ -120,8 +120,13 @@ final class ExecutionEnd {
 
     /** Ends an execution as unknown, because its handler may still run where this filter cannot see it. */
     void endUnseen() {
+        withoutResponse(Verdict.UNKNOWN);
+    }
+
+    /** Ends an execution that gives no response. */
+    void withoutResponse(Verdict verdict) {
         if (ended.compareAndSet(false, true)) {
-            execution.finishWithoutResult(Verdict.UNKNOWN);
+            execution.finishWithoutResult(verdict);
         }
         closeBody();
     }

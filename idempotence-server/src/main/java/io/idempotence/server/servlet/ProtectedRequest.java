@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
+import io.idempotence.server.IdempotencePolicy.Verdict;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -86,14 +87,14 @@ final class ProtectedRequest {
 
     /** Runs the handler in the dispatch in which this request became protected. */
     void firstDispatch(FilterChain chain) throws IOException, ServletException {
-        dispatch(chain, async.request(), end.response());
+        dispatch(chain, async.request(), end.response(), Verdict.RELEASE);
     }
 
     void laterDispatch(FilterChain chain, HttpServletRequest arrived, HttpServletResponse target)
             throws IOException, ServletException {
         if (arrived.getDispatcherType() == DispatcherType.ASYNC) {
             AsyncProcessing.ForHandler given = async.inDispatch(arrived, target);
-            dispatch(chain, given.request(), given.response());
+            dispatch(chain, given.request(), given.response(), Verdict.UNKNOWN);
         } else if (arrived.getDispatcherType() == DispatcherType.ERROR || end.isForwardedErrorPage(arrived)) {
             end.errorPage(chain, arrived, target);
         } else {
@@ -122,9 +123,18 @@ final class ProtectedRequest {
         }
     }
 
-    private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response)
+    /** @param ifNotBegun the verdict if this dispatch cannot begin */
+    private void dispatch(FilterChain chain, ServletRequest request, ServletResponse response, Verdict ifNotBegun)
             throws IOException, ServletException {
-        Runnable leave = execution.enter();
+        Runnable leave;
+        try {
+            dispatches.enter(async.request().container());
+            leave = execution.enter();
+        } catch (Throwable e) {
+            // Perhaps memory ran out. Nothing else would end the execution.
+            end.withoutResponse(ifNotBegun);
+            throw e;
+        }
         try {
             dispatchEntered(chain, request, response);
         } finally {
@@ -134,8 +144,7 @@ final class ProtectedRequest {
 
     private void dispatchEntered(FilterChain chain, ServletRequest request, ServletResponse response)
             throws IOException, ServletException {
-        HttpServletRequest container = async.request().container();
-        dispatches.enter(container);
+        HttpServletRequest container = dispatches.container();
         boolean complete;
         try {
             Runnable leaveAttempt = execution.enterAttempt();

@@ -1,11 +1,18 @@
 package io.idempotence.it.server;
 
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.FailingMdc;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.DispatcherType;
+import java.io.UncheckedIOException;
+import java.net.http.HttpResponse;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
@@ -26,5 +33,69 @@ class BrokenMdcIT extends FilterTestBase {
             assertThat(replayed(awaitEnd(server))).isTrue();
         }
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P2: a request that could not begin for lack of memory runs at the next attempt")
+    void aRequestThatCouldNotBeginRunsAtTheNextAttempt() {
+        ServletServer server = serve((request, response) -> respond(response, 201, "paid"));
+        try (FailingMdc mdc = FailingMdc.withoutMemory(1)) {
+            assertThat(statusOf(server)).isNotEqualTo(201);
+            assertThat(runs).hasValue(0);
+            assertThat(awaitEnd(server).statusCode()).isEqualTo(201);
+        }
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P2: a filter in front that tries again after a request could not begin does not run it unprotected")
+    void aFilterInFrontThatTriesAgainGetsAnotherClaim() {
+        assumeThat(container == Container.TOMCAT)
+                .as("Tomcat runs the servlet at once, and no other filter sees it")
+                .isFalse();
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> respond(response, 201, "paid"), context -> {
+            inFront(context, (request, response, chain) -> {
+                try {
+                    chain.doFilter(request, response);
+                } catch (OutOfMemoryError e) {
+                    chain.doFilter(request, response);
+                }
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+        HttpResponse<byte[]> first;
+        try (FailingMdc mdc = FailingMdc.withoutMemory(1)) {
+            first = post(server.uri("/payments"), id, "");
+        }
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertSameResponse(first, post(server.uri("/payments"), id, ""));
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P6: a request whose second dispatch could not begin for lack of memory has an unknown outcome")
+    void aRequestWhoseSecondDispatchCouldNotBeginIsUnknown() {
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ASYNC) {
+                respond(response, 201, "paid");
+            } else {
+                request.startAsync().dispatch();
+            }
+        });
+        try (FailingMdc mdc = FailingMdc.withoutMemory(2)) {
+            assertThat(statusOf(server)).isNotEqualTo(201);
+            assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
+        }
+        assertThat(runs).hasValue(1);
+    }
+
+    /** The status of a response; 0 if the container cuts the connection instead. */
+    private int statusOf(ServletServer server) {
+        try {
+            return call(server).statusCode();
+        } catch (UncheckedIOException theContainerCutIt) {
+            return 0;
+        }
     }
 }
