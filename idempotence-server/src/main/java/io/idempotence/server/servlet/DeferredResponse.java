@@ -8,10 +8,21 @@ import org.jspecify.annotations.Nullable;
 sealed interface DeferredResponse {
     int status();
 
+    /** Whether the handler wants its caller to get no response. */
+    default boolean aborts() {
+        return false;
+    }
+
     void applyTo(HttpServletResponse response) throws IOException;
 
     /** A call of {@code sendError}. */
     record Failure(int status, @Nullable String message) implements DeferredResponse {
+        /** Jetty aborts the connection. */
+        @Override
+        public boolean aborts() {
+            return status == -1;
+        }
+
         @Override
         public void applyTo(HttpServletResponse response) throws IOException {
             if (message == null) {

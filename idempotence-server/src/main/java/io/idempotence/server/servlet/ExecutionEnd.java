@@ -110,6 +110,9 @@ final class ExecutionEnd {
     }
 
     private Verdict byPolicy(@Nullable DeferredResponse deferred) {
+        if (deferred != null && deferred.aborts()) {
+            return Verdict.UNKNOWN;
+        }
         int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
         // What another service has not done for now is no business failure, whatever the status.
         boolean isRelayedRefusal = status >= 400 && buffer.relaysRefusal();
@@ -132,7 +135,7 @@ final class ExecutionEnd {
     }
 
     private Optional<Decision> record(Verdict byPolicy, @Nullable DeferredResponse deferred) {
-        if (execution.verdict(byPolicy) != Verdict.KEEP) {
+        if (execution.verdict(byPolicy) != Verdict.KEEP || (deferred != null && deferred.aborts())) {
             return execution.finishWithoutResult(byPolicy);
         }
         if (deferred instanceof DeferredResponse.Failure failure) {

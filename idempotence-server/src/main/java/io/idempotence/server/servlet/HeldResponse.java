@@ -77,7 +77,11 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     }
 
     static boolean isOfUndertow(ServletResponse response) {
-        return Wrappers.innermost(response).getClass().getName().startsWith("io.undertow.servlet.");
+        return isOf("io.undertow.servlet.", response);
+    }
+
+    private static boolean isOf(String container, ServletResponse response) {
+        return Wrappers.innermost(response).getClass().getName().startsWith(container);
     }
 
     /**
@@ -137,12 +141,26 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void sendError(int status) {
-        buffer.defer(new DeferredResponse.Failure(status, null), container(), true);
+        sendError(status, null);
     }
 
     @Override
-    public void sendError(int status, String message) {
-        buffer.defer(new DeferredResponse.Failure(status, message), container(), true);
+    public void sendError(int status, @Nullable String message) {
+        DeferredResponse.Failure failure = new DeferredResponse.Failure(status, message);
+        if (isInterim(status)) {
+            buffer.sendInterim(() -> failure.applyTo(container()));
+        } else {
+            buffer.defer(failure, container(), true);
+        }
+    }
+
+    /** Whether the container sends this status at once, and the handler's response follows it. Others would end the response with it. */
+    private boolean isInterim(int status) {
+        return switch (status) {
+            case 102 -> isOf("org.eclipse.jetty.", target);
+            case 103 -> isOf("org.eclipse.jetty.", target) || isOf("org.apache.catalina.", target);
+            default -> false;
+        };
     }
 
     @Override

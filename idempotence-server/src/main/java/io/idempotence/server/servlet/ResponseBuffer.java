@@ -391,12 +391,28 @@ final class ResponseBuffer implements HandlerOutput {
         body.clear();
     }
 
+    /** Sends an interim response, after which the handler goes on. It changes nothing of what is held. */
+    void sendInterim(Action send) {
+        writing.lock();
+        try {
+            if (!isCommitted()) {
+                send.run();
+            }
+        } catch (IOException e) {
+            gone(e);
+        } finally {
+            writing.unlock();
+        }
+    }
+
     void defer(DeferredResponse response, HttpServletResponse container, boolean clearBuffer) {
         mustNotBeCommitted();
         if (clearBuffer) {
             resetBuffer(container);
         }
-        container.setStatus(response.status());
+        if (!response.aborts()) {
+            container.setStatus(response.status());
+        }
         deferred = response;
         committed = true;
         closed = true;

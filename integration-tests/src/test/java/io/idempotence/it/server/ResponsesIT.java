@@ -1,6 +1,7 @@
 package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -9,11 +10,20 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.it.container.UndertowServer;
+import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.AsyncContext;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.BufferedInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.net.Socket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -167,12 +177,83 @@ class ResponsesIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {100, 102, 103})
+    @DisplayName("P4: an interim response leaves at once, and the final one is recorded")
+    void anInterimResponseIsNotRecorded(int status) throws IOException {
+        for (ServletServer.Starter starter : starters()) {
+            Handler handler = (request, response) -> {
+                response.setHeader("Link", "</a>; rel=preload");
+                response.sendError(status);
+                response.setStatus(201);
+                print(response, true, "paid");
+            };
+            String without = untilPaid(start(starter, handler, context -> {}));
+            runs.set(0);
+            Idempotence idempotence = idempotence();
+            ServletServer server = start(starter, handler, context -> IdempotenceFilter.install(context, idempotence));
+            assertThat(untilPaid(server)).isEqualTo(without);
+            if (without.contains(" 201 ")) {
+                HttpResponse<byte[]> replay = call(server);
+                assertThat(replay.statusCode()).isEqualTo(201);
+                assertThat(text(replay)).isEqualTo("paid");
+                assertThat(replayed(replay)).isTrue();
+            } else {
+                assertThat(untilPaid(server).replace("Idempotent-Replayed: true\r\n", ""))
+                        .isEqualTo(without);
+            }
+            assertThat(runs).hasValue(1);
+        }
+    }
+
+    private List<ServletServer.Starter> starters() {
+        return ServletServer.isServlet61() ? List.of(container) : List.of(container, UndertowServer::start);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("T13: a handler that aborts the connection leaves an unknown outcome")
+    void aHandlerThatAbortsTheConnectionLeavesAnUnknownOutcome(boolean async) {
+        Handler handler = (request, response) -> {
+            AsyncContext context = async ? request.startAsync() : null;
+            response.sendError(-1);
+            response.setStatus(201);
+            if (context != null) {
+                context.complete();
+            }
+        };
+        String without = untilTheConnectionCloses(start(handler, context -> {}));
+        runs.set(0);
+        ServletServer server = serve(handler);
+        assertThat(untilTheConnectionCloses(server)).isEqualTo(without);
+        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
+        assertThat(runs).hasValue(1);
+    }
+
     /** A response that is cut would otherwise keep its caller waiting until an idle connection times out. */
     private String untilTheConnectionCloses(ServletServer server) {
-        return Http.raw(
-                        server.port(),
-                        "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: " + id
-                                + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}")
-                .replaceFirst("Date: .*", "");
+        return Http.raw(server.port(), rawPayment()).replaceFirst("Date: .*", "");
+    }
+
+    private String rawPayment() {
+        return "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nIdempotency-Key: " + id
+                + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
+    }
+
+    /** All that the server sends until it closes the connection, or until "paid". Jetty 12.0 stays open after an interim response. */
+    private String untilPaid(ServletServer server) throws IOException {
+        try (Socket socket = new Socket("127.0.0.1", server.port())) {
+            socket.setSoTimeout(20_000);
+            socket.getOutputStream().write(rawPayment().getBytes(StandardCharsets.ISO_8859_1));
+            InputStream in = new BufferedInputStream(socket.getInputStream());
+            StringBuilder sent = new StringBuilder();
+            for (int next = in.read(); next >= 0; next = in.read()) {
+                sent.append((char) next);
+                if (sent.toString().endsWith("paid")) {
+                    break;
+                }
+            }
+            return sent.toString().replaceAll("Date: .*", "");
+        }
     }
 }
