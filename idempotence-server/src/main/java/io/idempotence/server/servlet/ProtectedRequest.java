@@ -62,7 +62,14 @@ final class ProtectedRequest {
             // The container announces the end of the latest one only.
             before.end.dispatchEnded();
         }
-        request.setAttribute(ATTRIBUTE, begun);
+        try {
+            request.setAttribute(ATTRIBUTE, begun);
+        } catch (Throwable e) {
+            // Perhaps a listener of the application threw. The attribute is set, so it must show that the request has
+            // ended.
+            end.withoutResponse(Verdict.RELEASE);
+            throw e;
+        }
         return begun;
     }
 

@@ -6,6 +6,7 @@ import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.Http;
@@ -21,6 +22,8 @@ import jakarta.servlet.FilterConfig;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletRequestAttributeEvent;
+import jakarta.servlet.ServletRequestAttributeListener;
 import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletRequestWrapper;
@@ -35,9 +38,11 @@ import java.util.Enumeration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Handlers that end in a way that leaves no response to record: their IDs do not stay claimed, and their memory is free again. */
@@ -102,6 +107,39 @@ class BrokenEndsIT extends FilterTestBase {
         ServletServer server = serveBehind(handler, BrokenEndsIT::recyclable);
         assertThat(post(server.uri("/p"), id, LARGE).statusCode()).isEqualTo(500);
         assertEndedAsUnknown(server);
+    }
+
+    @Test
+    @DisplayName("P2: a filter in front that tries again after an attribute listener threw does not run it unprotected")
+    void aFilterInFrontThatTriesAgainAfterAListenerThrewGetsAnotherClaim() {
+        assumeThat(container == Container.TOMCAT)
+                .as("Tomcat runs the servlet at once, and no other filter sees it")
+                .isFalse();
+        Idempotence idempotence = idempotence();
+        AtomicBoolean failed = new AtomicBoolean();
+        ServletServer server = start((request, response) -> respond(response, 201, "paid"), context -> {
+            context.addListener(new ServletRequestAttributeListener() {
+                @Override
+                public void attributeAdded(ServletRequestAttributeEvent event) {
+                    if (event.getName().startsWith("io.idempotence.") && failed.compareAndSet(false, true)) {
+                        throw new IllegalStateException("of a listener");
+                    }
+                }
+            });
+            inFront(context, (request, response, chain) -> {
+                try {
+                    chain.doFilter(request, response);
+                } catch (IllegalStateException e) {
+                    chain.doFilter(request, response);
+                }
+            });
+            IdempotenceFilter.install(context, idempotence);
+        });
+        HttpResponse<byte[]> first = post(server.uri("/payments"), id, "");
+        assertThat(failed).isTrue();
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertSameResponse(first, post(server.uri("/payments"), id, ""));
+        assertThat(runs).hasValue(1);
     }
 
     @Test
