@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.Idempotent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
@@ -13,17 +12,13 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RequestRefused;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.junit.jupiter.api.BeforeAll;
@@ -33,9 +28,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.springframework.aop.framework.Advised;
-import org.springframework.aop.framework.ProxyFactory;
-import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -44,42 +36,16 @@ import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.http.client.SimpleClientHttpRequestFactory;
-import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
-import org.springframework.web.client.support.RestClientAdapter;
-import org.springframework.web.service.annotation.DeleteExchange;
-import org.springframework.web.service.annotation.PostExchange;
-import org.springframework.web.service.invoker.HttpExchangeAdapter;
-import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
-/** {@code RestClient}, HTTP service clients and {@code RestTemplate} of an application that has the starter. */
+/** {@code RestClient} and {@code RestTemplate} of an application that has the starter. */
 @Tag("boot-3")
 class RestClientsTest extends OrdersConsumer {
-    interface OrdersExchange {
-        @PostExchange("/orders")
-        String create(@RequestBody String order);
-
-        @DeleteExchange("/orders/7")
-        @Idempotent
-        void cancel();
-
-        @PostExchange("/orders")
-        String createOnce(@RequestBody String order);
-    }
-
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     static class Application {
         final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-
-        @Bean
-        OrdersExchange orders(RestClient.Builder builder, @Value("${proxy}") String proxy) {
-            return HttpServiceProxyFactory.builderFor(
-                            RestClientAdapter.create(builder.baseUrl(proxy).build()))
-                    .build()
-                    .createClient(OrdersExchange.class);
-        }
 
         @Bean
         IdempotenceClientListener listener() {
@@ -92,8 +58,7 @@ class RestClientsTest extends OrdersConsumer {
         application = run(
                 Application.class,
                 "idempotence.client.rest-clients=all",
-                "idempotence.client.clients.short.deadline=500ms",
-                "idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
+                "idempotence.client.clients.short.deadline=500ms");
     }
 
     @BeforeEach
@@ -293,71 +258,6 @@ class RestClientsTest extends OrdersConsumer {
     }
 
     @Test
-    void httpServiceClientsHaveTheSame() {
-        proxy.loseResponses(1);
-        assertThat(application.getBean(OrdersExchange.class).create("tea")).isEqualTo("order 1: tea");
-        assertOneId(2);
-        assertThat(provider.executions()).hasValue(1);
-        assertThat(events())
-                .singleElement()
-                .satisfies(event -> assertThat(event.method()).isEqualTo("create"));
-    }
-
-    /** A client whose adapter does something else once its call has failed, as a layer inside of its proxy may. */
-    private static OrdersExchange orAfterAFailure(UnaryOperator<Callable<Object>> other) {
-        HttpExchangeAdapter adapter = RestClientAdapter.create(client(jdk()));
-        Object layer = Proxy.newProxyInstance(
-                adapter.getClass().getClassLoader(),
-                new Class<?>[] {HttpExchangeAdapter.class},
-                (proxy, method, args) -> {
-                    try {
-                        return method.invoke(adapter, args);
-                    } catch (InvocationTargetException e) {
-                        return other.apply(() -> method.invoke(adapter, args)).call();
-                    }
-                });
-        OrdersExchange client = HttpServiceProxyFactory.builderFor((HttpExchangeAdapter) layer)
-                .build()
-                .createClient(OrdersExchange.class);
-        return (OrdersExchange) application
-                .getAutowireCapableBeanFactory()
-                .applyBeanPostProcessorsAfterInitialization(client, "orAfterAFailure");
-    }
-
-    @Test
-    void callThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
-        proxy.loseResponses(3);
-        assertThat(orAfterAFailure(repetition -> repetition).create("tea")).isEqualTo("order 1: tea");
-        assertOneId(4);
-        assertThat(provider.executions()).hasValue(1);
-    }
-
-    @Test
-    void anotherCallInALayerInsideOfTheProxyHasItsOwnId() {
-        proxy.loseResponses(3);
-        RestClient client = client(jdk());
-        assertThat(orAfterAFailure(repetition -> () -> client.post()
-                                .uri("/orders")
-                                .body("coffee")
-                                .retrieve()
-                                .body(String.class))
-                        .create("tea"))
-                .isEqualTo("order 2: coffee");
-        assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(2);
-    }
-
-    @Test
-    void methodsOfHttpServiceClientsHaveAnnotationsAndSettings() {
-        application.getBean(OrdersExchange.class).cancel();
-        assertOneId(1);
-        proxy.forget();
-        proxy.loseResponses(1);
-        assertThatThrownBy(() -> application.getBean(OrdersExchange.class).createOnce("tea"))
-                .isInstanceOf(RestOutcomeUnknownException.class);
-        assertOneId(1);
-    }
-
-    @Test
     void restTemplatesHaveTheSame() {
         RestTemplate template = BootTemplates.restTemplate(application);
         proxy.loseResponses(1);
@@ -375,27 +275,5 @@ class RestClientsTest extends OrdersConsumer {
         assertThat(order(client)).isEqualTo("order 1: tea");
         assertOneId(1);
         assertThat(events()).hasSize(1);
-    }
-
-    /** Its outgoing calls would get the annotation and the name of the method that it serves. */
-    @Test
-    void proxyOfAControllerThatImplementsAnHttpServiceIsNoClient() {
-        OrdersExchange controller = new OrdersExchange() {
-            @Override
-            public String create(String order) {
-                return order;
-            }
-
-            @Override
-            public void cancel() {}
-
-            @Override
-            public String createOnce(String order) {
-                return order;
-            }
-        };
-        Object proxy = new ProxyFactory(controller).getProxy();
-        application.getBean(ClientBeans.class).postProcessAfterInitialization(proxy, "controller");
-        assertThat(((Advised) proxy).getAdvisors()).isEmpty();
     }
 }

@@ -1,0 +1,184 @@
+package io.idempotence.spring.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.Idempotent;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.springframework.aop.framework.Advised;
+import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.support.RestClientAdapter;
+import org.springframework.web.service.annotation.DeleteExchange;
+import org.springframework.web.service.annotation.PostExchange;
+import org.springframework.web.service.invoker.HttpExchangeAdapter;
+import org.springframework.web.service.invoker.HttpServiceProxyFactory;
+
+/** HTTP service clients, the layers inside of their proxies, and what their interfaces declare. */
+@Tag("boot-3")
+class HttpServiceClientsTest extends OrdersConsumer {
+    interface OrdersExchange {
+        @PostExchange("/orders")
+        String create(@RequestBody String order);
+
+        @DeleteExchange("/orders/7")
+        @Idempotent
+        void cancel();
+
+        @PostExchange("/orders")
+        String createOnce(@RequestBody String order);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {
+        final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
+
+        @Bean
+        OrdersExchange orders(RestClient.Builder builder, @Value("${proxy}") String proxy) {
+            return HttpServiceProxyFactory.builderFor(
+                            RestClientAdapter.create(builder.baseUrl(proxy).build()))
+                    .build()
+                    .createClient(OrdersExchange.class);
+        }
+
+        @Bean
+        IdempotenceClientListener listener() {
+            return events::add;
+        }
+    }
+
+    @BeforeAll
+    static void start() {
+        application = run(
+                Application.class,
+                "idempotence.client.rest-clients=all",
+                "idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
+    }
+
+    @BeforeEach
+    void forgetEvents() {
+        events().clear();
+    }
+
+    private static List<IdempotenceClientEvent> events() {
+        return application.getBean(Application.class).events;
+    }
+
+    /** A client of Boot's builder. */
+    private static RestClient client() {
+        return application
+                .getBean(RestClient.Builder.class)
+                .baseUrl(proxy.url())
+                .build();
+    }
+
+    private static void assertOneId(int requests) {
+        List<String> ids = proxy.headers("Idempotency-Key");
+        assertThat(ids).hasSize(requests).doesNotContain("-");
+        assertThat(ids.stream().distinct()).hasSize(1);
+    }
+
+    @Test
+    void httpServiceClientsHaveTheSame() {
+        proxy.loseResponses(1);
+        assertThat(application.getBean(OrdersExchange.class).create("tea")).isEqualTo("order 1: tea");
+        assertOneId(2);
+        assertThat(provider.executions()).hasValue(1);
+        assertThat(events())
+                .singleElement()
+                .satisfies(event -> assertThat(event.method()).isEqualTo("create"));
+    }
+
+    /** A client whose adapter does something else once its call has failed, as a layer inside of its proxy may. */
+    private static OrdersExchange orAfterAFailure(UnaryOperator<Callable<Object>> other) {
+        HttpExchangeAdapter adapter = RestClientAdapter.create(client());
+        Object layer = Proxy.newProxyInstance(
+                adapter.getClass().getClassLoader(),
+                new Class<?>[] {HttpExchangeAdapter.class},
+                (proxy, method, args) -> {
+                    try {
+                        return method.invoke(adapter, args);
+                    } catch (InvocationTargetException e) {
+                        return other.apply(() -> method.invoke(adapter, args)).call();
+                    }
+                });
+        OrdersExchange client = HttpServiceProxyFactory.builderFor((HttpExchangeAdapter) layer)
+                .build()
+                .createClient(OrdersExchange.class);
+        return (OrdersExchange) application
+                .getAutowireCapableBeanFactory()
+                .applyBeanPostProcessorsAfterInitialization(client, "orAfterAFailure");
+    }
+
+    @Test
+    void callThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
+        proxy.loseResponses(3);
+        assertThat(orAfterAFailure(repetition -> repetition).create("tea")).isEqualTo("order 1: tea");
+        assertOneId(4);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    @Test
+    void anotherCallInALayerInsideOfTheProxyHasItsOwnId() {
+        proxy.loseResponses(3);
+        RestClient client = client();
+        assertThat(orAfterAFailure(repetition -> () -> client.post()
+                                .uri("/orders")
+                                .body("coffee")
+                                .retrieve()
+                                .body(String.class))
+                        .create("tea"))
+                .isEqualTo("order 2: coffee");
+        assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(2);
+    }
+
+    @Test
+    void methodsOfHttpServiceClientsHaveAnnotationsAndSettings() {
+        application.getBean(OrdersExchange.class).cancel();
+        assertOneId(1);
+        proxy.forget();
+        proxy.loseResponses(1);
+        assertThatThrownBy(() -> application.getBean(OrdersExchange.class).createOnce("tea"))
+                .isInstanceOf(RestOutcomeUnknownException.class);
+        assertOneId(1);
+    }
+
+    /** Its outgoing calls would get the annotation and the name of the method that it serves. */
+    @Test
+    void proxyOfAControllerThatImplementsAnHttpServiceIsNoClient() {
+        OrdersExchange controller = new OrdersExchange() {
+            @Override
+            public String create(String order) {
+                return order;
+            }
+
+            @Override
+            public void cancel() {}
+
+            @Override
+            public String createOnce(String order) {
+                return order;
+            }
+        };
+        Object proxy = new ProxyFactory(controller).getProxy();
+        application.getBean(ClientBeans.class).postProcessAfterInitialization(proxy, "controller");
+        assertThat(((Advised) proxy).getAdvisors()).isEmpty();
+    }
+}
