@@ -45,7 +45,8 @@ final class ClientBeans implements BeanPostProcessor {
                         .findFirst()
                         .ifPresent(type -> proxy.addAdvice(
                                 0,
-                                HttpServiceCall.advice(group(beanName, type), new UninstalledClient(installer)::sent)));
+                                HttpServiceCall.advice(
+                                        type, group(beanName, type), new UninstalledClient(installer)::sent)));
             }
         }
         return bean;

@@ -102,15 +102,16 @@ final class HttpServiceCall {
     /**
      * Advice for the proxy of a client.
      *
+     * @param client its interface
      * @param group the HTTP service group, or null if it is unknown
      * @param uninstalled gets each call whose request passed no interceptor, and its value of {@code @Idempotent}
      */
     static MethodInterceptor advice(
-            @Nullable String group, BiConsumer<MethodInvocation, @Nullable Boolean> uninstalled) {
+            Class<?> client, @Nullable String group, BiConsumer<MethodInvocation, @Nullable Boolean> uninstalled) {
         AtomicBoolean warned = new AtomicBoolean();
         return invocation -> {
             Method method = invocation.getMethod();
-            HttpServiceCall call = new HttpServiceCall(method.getName(), annotated(method), group);
+            HttpServiceCall call = new HttpServiceCall(method.getName(), annotated(client, method), group);
             UnaryOperator<Throwable> end = thrown -> thrown instanceof Exception e ? call.endOf(e, warned) : thrown;
             try {
                 Object result = LayerFailures.<@Nullable Object, Throwable>during(
@@ -135,10 +136,14 @@ final class HttpServiceCall {
         }
     }
 
-    private static @Nullable Boolean annotated(Method method) {
+    /** As for Feign: of the method, else of its interface, else of the client, else of the interfaces that the client extends. */
+    private static @Nullable Boolean annotated(Class<?> client, Method method) {
         Idempotent annotation = AnnotatedElementUtils.findMergedAnnotation(method, Idempotent.class);
         if (annotation == null) {
-            annotation = AnnotatedElementUtils.findMergedAnnotation(method.getDeclaringClass(), Idempotent.class);
+            annotation = AnnotatedElementUtils.getMergedAnnotation(method.getDeclaringClass(), Idempotent.class);
+        }
+        if (annotation == null) {
+            annotation = AnnotatedElementUtils.findMergedAnnotation(client, Idempotent.class);
         }
         return annotation == null ? null : annotation.value();
     }
@@ -219,7 +224,7 @@ final class HttpServiceCall {
         return method;
     }
 
-    /** The value of {@code @Idempotent} on the method or its interface, or null if there is none. */
+    /** The value of {@code @Idempotent} on the method, its interface or the client, or null if there is none. */
     @Nullable
     Boolean annotated() {
         return annotated;
