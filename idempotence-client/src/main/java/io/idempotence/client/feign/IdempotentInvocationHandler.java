@@ -92,7 +92,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         if (call.logical().attempts() == 0) {
             call.notMade();
         }
-        boolean refusal = Causes.of(thrown).anyMatch(ObservedRequest::isRefusal);
+        boolean refusal = Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
             return thrown;
         }

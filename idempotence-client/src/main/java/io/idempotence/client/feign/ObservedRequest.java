@@ -2,6 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
+import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Departure;
@@ -11,19 +12,11 @@ import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.io.IOException;
-import java.util.Set;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A request of an attempt, with the redirects that follow it. A request without an ID is not changed. */
 final class ObservedRequest {
-    /** The refusals of Resilience4j by name, because its modules may be absent. */
-    private static final Set<String> REFUSALS = Set.of(
-            "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
-            "io.github.resilience4j.bulkhead.BulkheadFullException",
-            "io.github.resilience4j.ratelimiter.RequestNotPermitted");
-
     private final Installation installation;
     private final FeignAttempt attempt;
     private final FeignCall call;
@@ -190,14 +183,8 @@ final class ObservedRequest {
         seen.broken(departure.hasStayed()
                 || (!departure.hasLeft()
                         && !inFuture
-                        && isRefusal(thrown)
+                        && LayerFailures.isRefusal(thrown)
                         && httpClient.refusesBeforeSending(request)));
-    }
-
-    /** Whether a layer refused to pass the request on. It may have passed it on before. */
-    static boolean isRefusal(Throwable thrown) {
-        return thrown instanceof RejectedExecutionException
-                || REFUSALS.contains(thrown.getClass().getName());
     }
 
     /**

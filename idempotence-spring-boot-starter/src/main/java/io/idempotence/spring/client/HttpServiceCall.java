@@ -45,6 +45,7 @@ final class HttpServiceCall {
     private final CallerContext caller = CallerContext.current();
     private final AtomicReference<@Nullable Request> first = new AtomicReference<>();
     private volatile @Nullable RestCall last;
+    private volatile @Nullable RestCall lastUnknown;
     private volatile boolean running;
     private volatile boolean marked;
     private volatile boolean intercepted;
@@ -150,18 +151,28 @@ final class HttpServiceCall {
 
     /**
      * What the call throws. It is given up. A layer that gave it up while its request was in flight cannot tell what became of it, and may
-     * have given it up just before it ended.
+     * have given it up just before it ended. Nor can one that refuses to repeat it, or throws an exception of its own.
      */
     private Throwable endOf(Exception thrown, AtomicBoolean warned) {
         giveUp();
         RestCall call = last;
-        if (call == null
-                || call.logical().id() == null
-                || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)
-                || !(running || call.logical().isLostBy(thrown))) {
+        if (call == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
             return thrown;
         }
-        if (warned.compareAndSet(false, true)) {
+        RestCall before = lastUnknown;
+        if (before != null
+                && !Objects.equals(before.logical().id(), call.logical().id())) {
+            // The end of another call under another ID tells nothing about it.
+            return before.unknown(new Observation(), thrown);
+        }
+        if (call.logical().id() == null) {
+            return thrown;
+        }
+        boolean gaveUp = running || call.logical().isLostBy(thrown);
+        if (!gaveUp && !call.logical().isHiddenBy(thrown, Causes.of(thrown).anyMatch(LayerFailures::isRefusal))) {
+            return thrown;
+        }
+        if (gaveUp && warned.compareAndSet(false, true)) {
             LOG.warn(
                     "A layer around the HTTP service client {} gave up {} while its request was in flight, and the call may take"
                             + " {} (idempotence.client.deadline). Its outcome is unknown. Set the time limit of that layer above the"
@@ -215,9 +226,12 @@ final class HttpServiceCall {
         }
     }
 
-    /** Records that it has ended. */
-    void ended() {
+    /** Records that it has ended, perhaps with an unknown outcome. */
+    void ended(RestCall call, boolean unknown) {
         running = false;
+        if (unknown) {
+            lastUnknown = call;
+        }
     }
 
     String method() {

@@ -5,6 +5,7 @@ import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +16,12 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LayerFailures {
     private static final ThreadBound<LayerFailures> CURRENT = new ThreadBound<>();
+
+    /** The refusals of Resilience4j by name, because its modules may be absent. */
+    private static final Set<String> REFUSALS = Set.of(
+            "io.github.resilience4j.circuitbreaker.CallNotPermittedException",
+            "io.github.resilience4j.bulkhead.BulkheadFullException",
+            "io.github.resilience4j.ratelimiter.RequestNotPermitted");
 
     private final boolean ofDefaultMethod;
     private final CallerContext caller = CallerContext.current();
@@ -116,5 +123,11 @@ public final class LayerFailures {
         if (around != null && around.ofDefaultMethod && around.calls.remove(ofCall) && returned) {
             around.lastReturned = ofCall;
         }
+    }
+
+    /** Whether a layer refused to pass a request on. It may have passed it on before. */
+    public static boolean isRefusal(Throwable thrown) {
+        return thrown instanceof RejectedExecutionException
+                || REFUSALS.contains(thrown.getClass().getName());
     }
 }

@@ -6,12 +6,19 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.idempotence.Idempotent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.internal.Causes;
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.UnaryOperator;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -135,6 +142,86 @@ class HttpServiceClientsTest extends OrdersConsumer {
         assertThat(orAfterAFailure(repetition -> repetition).create("tea")).isEqualTo("order 1: tea");
         assertOneId(4);
         assertThat(provider.executions()).hasValue(1);
+    }
+
+    /** Its exception reads as "not executed". */
+    @Test
+    void callWhoseRepetitionALayerInsideOfItsProxyRefusesIsUnknown() {
+        proxy.loseResponses(3);
+        OrdersExchange orders = orAfterAFailure(repetition -> () -> {
+            throw new RejectedExecutionException("open");
+        });
+        assertUnknown(() -> orders.create("tea"), RejectedExecutionException.class);
+        assertThat(orders.create("tea")).isEqualTo("order 2: tea");
+    }
+
+    @Test
+    void unknownOutcomeThatALayerInsideOfTheProxyReplacesIsUnknown() {
+        proxy.loseResponses(3);
+        OrdersExchange orders = orAfterAFailure(repetition -> () -> {
+            throw new IllegalStateException("sorry");
+        });
+        assertUnknown(() -> orders.create("tea"), IllegalStateException.class);
+    }
+
+    /** The caller would take its failure, that nothing was sent, for the end of his call. */
+    @Test
+    void failureOfAnotherCallInALayerInsideOfTheProxyHidesNoUnknownOutcome() throws IOException {
+        RestClient nobody;
+        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            nobody = client().mutate()
+                    .baseUrl("http://127.0.0.1:" + free.getLocalPort())
+                    .build();
+        }
+        proxy.loseResponses(3);
+        OrdersExchange orders = orAfterAFailure(repetition ->
+                () -> nobody.post().uri("/orders").body("coffee").retrieve().body(String.class));
+        assertUnknown(() -> orders.create("tea"), ConnectException.class);
+    }
+
+    @Test
+    void exceptionOfALayerInsideOfTheProxyAfterTheResponseIsItsOwnUnlessItIsARefusal() {
+        proxy.loseResponses(3);
+        assertThatThrownBy(() -> orAfterAFailure(repetition -> () -> {
+                            repetition.call();
+                            throw new IllegalStateException("too late");
+                        })
+                        .create("tea"))
+                .isInstanceOf(IllegalStateException.class);
+        assertOneId(4);
+        proxy.forget();
+        proxy.loseResponses(3);
+        assertThatThrownBy(() -> orAfterAFailure(repetition -> () -> {
+                            repetition.call();
+                            throw new RejectedExecutionException("open");
+                        })
+                        .create("tea"))
+                .isInstanceOf(RestOutcomeUnknownException.class);
+        assertOneId(4);
+    }
+
+    private static void assertUnknown(ThrowingCallable call, Class<? extends Throwable> cause) {
+        assertThatThrownBy(call).isInstanceOfSatisfying(RestOutcomeUnknownException.class, unknown -> {
+            assertThat("\"" + unknown.id() + "\"")
+                    .isEqualTo(proxy.headers("Idempotency-Key").get(0));
+            assertThat(Causes.has(unknown, cause)).isTrue();
+        });
+        assertOneId(3);
+    }
+
+    @Test
+    void refusalOfALayerInsideOfTheProxyBeforeAnyRequestIsItsOwnException() {
+        HttpExchangeAdapter refusing = (HttpExchangeAdapter) Proxy.newProxyInstance(
+                HttpExchangeAdapter.class.getClassLoader(),
+                new Class<?>[] {HttpExchangeAdapter.class},
+                (proxy, method, args) -> {
+                    if (method.getName().equals("supportsRequestAttributes")) {
+                        return true;
+                    }
+                    throw new RejectedExecutionException("open");
+                });
+        assertThatThrownBy(() -> bean(OrdersExchange.class, refusing).create("tea"))
+                .isInstanceOf(RejectedExecutionException.class);
     }
 
     @Test
