@@ -5,6 +5,7 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import io.idempotence.Idempotent;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.call.LayerFailures;
+import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
@@ -12,6 +13,7 @@ import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClientResponseException;
@@ -51,7 +54,7 @@ final class HttpServiceCall {
     private volatile boolean intercepted;
     private volatile boolean givenUp;
 
-    /** The first request of a call, and the history of its ID. */
+    /** The first request of a call, and the history of its ID. Multipart bodies have another boundary each time they are encoded. */
     private record Request(HttpRequest request, byte[] body, ScopeHistory history) {
         boolean isRepeatedBy(HttpRequest other, byte[] otherBody) {
             return isMarked(request)
@@ -60,7 +63,12 @@ final class HttpServiceCall {
                             && request.getMethod().equals(other.getMethod())
                             && request.getURI().equals(other.getURI())
                             && Objects.equals(id(request), id(other))
-                            && Arrays.equals(body, otherBody);
+                            && ((isMultipart(request) && isMultipart(other)) || Arrays.equals(body, otherBody));
+        }
+
+        private static boolean isMultipart(HttpRequest request) {
+            String type = request.getHeaders().getFirst(HttpHeaders.CONTENT_TYPE);
+            return type != null && HeaderLines.isMultipart(List.of(type));
         }
 
         private static @Nullable String id(HttpRequest request) {

@@ -30,6 +30,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestPart;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.support.RestClientAdapter;
 import org.springframework.web.service.annotation.DeleteExchange;
@@ -50,6 +51,9 @@ class HttpServiceClientsTest extends OrdersConsumer {
 
         @PostExchange("/orders")
         String createOnce(@RequestBody String order);
+
+        @PostExchange(url = "/documents", contentType = "multipart/form-data")
+        String keep(@RequestPart("document") String document);
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -140,6 +144,15 @@ class HttpServiceClientsTest extends OrdersConsumer {
     void callThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
         proxy.loseResponses(3);
         assertThat(orAfterAFailure(repetition -> repetition).create("tea")).isEqualTo("order 1: tea");
+        assertOneId(4);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    /** Each time it is encoded, it has another boundary. */
+    @Test
+    void multipartCallThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
+        proxy.loseResponses(3);
+        assertThat(orAfterAFailure(repetition -> repetition).keep("tea")).isEqualTo("document 1: tea");
         assertOneId(4);
         assertThat(provider.executions()).hasValue(1);
     }
@@ -344,6 +357,11 @@ class HttpServiceClientsTest extends OrdersConsumer {
             @Override
             public String createOnce(String order) {
                 return order;
+            }
+
+            @Override
+            public String keep(String document) {
+                return document;
             }
         };
         Object proxy = new ProxyFactory(controller).getProxy();

@@ -16,6 +16,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RequestPart;
 import org.springframework.web.bind.annotation.RestController;
 
 /** A provider with the server half. */
@@ -105,6 +106,11 @@ final class OrdersProvider {
         @PostMapping(path = "/plain", produces = "text/plain")
         String plain(@RequestBody String order) {
             return "plain: " + order;
+        }
+
+        @PostMapping(path = "/documents", produces = "text/plain")
+        String keep(@RequestPart("document") String document) {
+            return "document " + executions.incrementAndGet() + ": " + document;
         }
 
         @DeleteMapping(path = "/orders/{id}", produces = "text/plain")
