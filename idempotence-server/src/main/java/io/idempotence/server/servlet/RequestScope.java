@@ -24,9 +24,16 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
      * can choose it can choose whose IDs it gets.
      *
      * @param name the header; a request without it has the empty scope
+     * @throws IllegalArgumentException if {@code name} is not the name of a header
      */
     static RequestScope header(String name) {
         Objects.requireNonNull(name, "name");
+        if (!HeaderNames.isOne(name)) {
+            // All callers would share one scope.
+            throw new IllegalArgumentException(
+                    "a scope expects the name of a header, such as X-Tenant, and got something else;"
+                            + " separate several names with commas, or combine their scopes with and()");
+        }
         return request -> {
             String value = request.getHeader(name);
             return value == null ? "" : "header:" + value;

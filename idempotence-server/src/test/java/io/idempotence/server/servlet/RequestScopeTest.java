@@ -1,12 +1,15 @@
 package io.idempotence.server.servlet;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import jakarta.servlet.http.HttpServletRequest;
 import java.lang.reflect.Proxy;
 import java.security.Principal;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The texts of scopes, which operators give to find a record ({@code docs/operations.md}). */
 class RequestScopeTest {
@@ -25,6 +28,15 @@ class RequestScopeTest {
         assertThat(both.apply(request("acme", null))).isEqualTo("11:header:acme");
         assertThat(both.apply(request(null, "ann"))).isEqualTo("0:principal:ann");
         assertThat(both.apply(request(null, null))).isEmpty();
+    }
+
+    /** No request has such a header, and all tenants would share their IDs. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "X-Tenant X-Region", "X-Tenant,X-Region", "X-Tenant:", " X-Tenant", "X-Ténant"})
+    void headerWhoseNameIsNoneIsRefused(String name) {
+        assertThatThrownBy(() -> RequestScope.header(name))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("the name of a header, such as X-Tenant");
     }
 
     private static HttpServletRequest request(@Nullable String tenant, @Nullable String user) {

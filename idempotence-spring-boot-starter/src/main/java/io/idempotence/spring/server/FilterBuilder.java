@@ -1,5 +1,6 @@
 package io.idempotence.spring.server;
 
+import static io.idempotence.spring.server.ServerBuilder.checked;
 import static io.idempotence.spring.server.ServerBuilder.set;
 
 import io.idempotence.http.IdempotencyKeyHeader;
@@ -26,7 +27,7 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
         if (!properties.requireId()) {
             filter.keyOptional();
         }
-        filter.scope(scope());
+        filter.scope(checked("scope-headers", properties.scopeHeaders(), this::scope));
         filter.keepHeaders(OF_CORS);
         set("methods", properties.methods(), methods -> filter.methods(methods.toArray(String[]::new)));
         set("body-form", properties.bodyForm(), form -> filter.bodyForm(bodyForm(form)));
