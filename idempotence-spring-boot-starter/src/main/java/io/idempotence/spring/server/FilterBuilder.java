@@ -3,6 +3,7 @@ package io.idempotence.spring.server;
 import static io.idempotence.spring.server.ServerBuilder.checked;
 import static io.idempotence.spring.server.ServerBuilder.set;
 
+import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.BodyForm;
@@ -31,6 +32,7 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
         filter.keepHeaders(OF_CORS);
         set("methods", properties.methods(), methods -> filter.methods(methods.toArray(String[]::new)));
         set("body-form", properties.bodyForm(), form -> filter.bodyForm(bodyForm(form)));
+        set("header.min-length", properties.header().minLength(), FilterBuilder::checkMinLength);
         set("header.max-length", properties.header().maxLength(), any -> filter.header(header(properties.header())));
         set("max-request-body", properties.maxRequestBody(), size -> filter.maxRequestBody(bytes(size)));
         set("max-response-body", properties.maxResponseBody(), size -> filter.maxResponseBody(bytes(size)));
@@ -64,6 +66,11 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
             // Gson is missing.
             throw new IllegalArgumentException(e.getMessage(), e);
         }
+    }
+
+    /** With the largest maximum, so that a fault is this value's. */
+    private static void checkMinLength(int min) {
+        IdempotencyKeyHeader.standard().length(min, IdempotenceId.MAX_LENGTH);
     }
 
     private static IdempotencyKeyHeader header(Header form) {

@@ -60,6 +60,8 @@ class ServerBadInputTest {
                 "idempotence.server.keep-headers       | Set-Cookie | keepHeaders cannot keep 'Set-Cookie'",
                 "idempotence.server.problem-base       | problems | problemBase must be an absolute URI",
                 "idempotence.server.header.max-length  | 300      | the length of an ID must lie within 1 to 255",
+                "idempotence.server.header.min-length  | 300      | the length of an ID must lie within 1 to 255",
+                "idempotence.server.header.min-length  | 0        | the length of an ID must lie within 1 to 255",
                 "idempotence.server.scope-headers      | X-Tenant X-Region | separate several names with commas",
                 "idempotence.server.scope-headers      | X-Tenant, X-Region: | the name of a header, such as X-Tenant",
                 "idempotence.server.redis.timeout      | 0s       | timeout must be 10ms to 1m, got 0s",
