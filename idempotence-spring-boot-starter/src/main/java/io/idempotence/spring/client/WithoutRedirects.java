@@ -5,7 +5,8 @@ import java.net.http.HttpClient;
 
 /**
  * Copies of the JDK's clients that do not follow redirects. The JDK decides about them for a client, not for a request. A client of another
- * class is never copied: it may measure, sign or route what it sends.
+ * class is never copied: it may measure, sign or route what it sends. A copy has no {@code localAddress} and no {@code priority}, for which
+ * the JDK has no getters.
  */
 final class WithoutRedirects {
     private static final String OF_JDK = "jdk.internal.net.http.HttpClientFacade";
