@@ -145,15 +145,12 @@ final class ResponseBuffer implements HandlerOutput {
 
     /** Delivers what was held. A client that has disconnected is not a failure of the handler. */
     void deliver() {
-        writing.lock();
-        try {
+        alone(() -> {
             if (!streaming && !clientGone) {
                 delivered = true;
                 deliverHeld();
             }
-        } finally {
-            writing.unlock();
-        }
+        });
     }
 
     /**
@@ -181,12 +178,22 @@ final class ResponseBuffer implements HandlerOutput {
      * connection. Waits until a delivery that has begun is over.
      */
     void drop() {
-        writing.lock();
-        clientGone = true;
-        writing.unlock();
+        alone(() -> clientGone = true);
     }
 
-    private void deliverHeld() {
+    /** Runs an action while no other thread writes. It may find that the client has disconnected. */
+    private void alone(Action action) {
+        writing.lock();
+        try {
+            action.run();
+        } catch (IOException e) {
+            gone(e);
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    private void deliverHeld() throws IOException {
         try {
             if (deferred instanceof DeferredResponse.Failure) {
                 deferred.applyTo(target());
@@ -198,8 +205,6 @@ final class ResponseBuffer implements HandlerOutput {
                     flushOrCloseAsTheHandlerDid();
                 }
             }
-        } catch (IOException e) {
-            gone(e);
         } catch (RuntimeException e) {
             notTaken(e);
         }
@@ -225,18 +230,13 @@ final class ResponseBuffer implements HandlerOutput {
 
     /** Lets every byte leave at once from now on. It is also kept, as long as it fits. */
     void stopHolding() {
-        writing.lock();
-        try {
+        alone(() -> {
             if (!streaming && !delivered && !clientGone) {
                 streaming = true;
                 headers.leaving(target());
                 body.writeTo(target(), writer != null);
             }
-        } catch (IOException e) {
-            gone(e);
-        } finally {
-            writing.unlock();
-        }
+        });
     }
 
     /** Notes that a filter in front may encode the body before this buffer gets it. A replay would encode the recorded body once more. */
@@ -324,31 +324,23 @@ final class ResponseBuffer implements HandlerOutput {
 
     @Override
     public void write(int length, Runnable keep, Action leave) {
-        writing.lock();
-        try {
+        alone(() -> {
             if (takes(length)) {
                 keep.run();
                 committedByLength |= hasDeclaredLength();
                 passOn(leave);
             }
-        } finally {
-            writing.unlock();
-        }
+        });
     }
 
     /** Does the same to the target if bytes leave at once. */
     private void passOn(Action action) {
-        writing.lock();
-        try {
+        alone(() -> {
             if (streaming && !clientGone) {
                 headers.leaving(target());
                 action.run();
             }
-        } catch (IOException e) {
-            gone(e);
-        } finally {
-            writing.unlock();
-        }
+        });
     }
 
     void flushBuffer() {
@@ -393,16 +385,11 @@ final class ResponseBuffer implements HandlerOutput {
 
     /** Sends an interim response, after which the handler goes on. It changes nothing of what is held. */
     void sendInterim(Action send) {
-        writing.lock();
-        try {
+        alone(() -> {
             if (!isCommitted()) {
                 send.run();
             }
-        } catch (IOException e) {
-            gone(e);
-        } finally {
-            writing.unlock();
-        }
+        });
     }
 
     void defer(DeferredResponse response, HttpServletResponse container, boolean clearBuffer) {
