@@ -51,6 +51,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
             call.logical().giveUp();
         }
         boolean goesOn = false;
+        boolean layered = false;
         call.logical().enter();
         try {
             Object value = calls.whileOpen(
@@ -63,9 +64,11 @@ final class IdempotentInvocationHandler implements InvocationHandler {
             if (!goesOn) {
                 LayerFailures.ended(end, call.carriesId());
             }
-            return value instanceof CompletableFuture<?> layered && call.isOfALayer(layered)
-                    ? endsAsTheCall(layered, call)
-                    : value;
+            if (value instanceof CompletableFuture<?> future && call.isOfALayer(future)) {
+                layered = true;
+                return endsAsTheCall(future, call);
+            }
+            return value;
         } catch (Exception e) {
             Throwable thrown = endOf(call, e);
             if (Causes.of(thrown).noneMatch(OutcomeUnknown.class::isInstance)) {
@@ -76,7 +79,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
             if (!goesOn) {
                 call.logical().giveUp();
             }
-            call.logical().exit();
+            if (!layered) {
+                call.logical().exit();
+            }
             if (call.isOver()) {
                 calls.forget(key);
             }
@@ -103,11 +108,10 @@ final class IdempotentInvocationHandler implements InvocationHandler {
 
     /**
      * Returns a future that ends with the call. A layer that runs the call again later puts its refusals into its own future, and the call
-     * lasts until that future ends.
+     * lasts until that future ends: it leaves the call in place of the proxy.
      */
     private CompletableFuture<@Nullable Object> endsAsTheCall(CompletableFuture<?> layered, FeignCall call) {
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();
-        call.logical().enter();
         layered.whenComplete((value, thrown) -> {
             call.logical().giveUp();
             Throwable failure = thrown == null ? null : endOfStage(call, thrown);
