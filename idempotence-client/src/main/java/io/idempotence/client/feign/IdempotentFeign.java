@@ -49,11 +49,12 @@ import org.jspecify.annotations.Nullable;
  *       the same ID.
  *   <li>With {@link FeignRequestRefusedException}, if the server half refused.
  *   <li>With {@link FeignOutcomeUnknownException}, if the call may have been executed and no later response settled it.
- *   <li>With the usual Feign exception, if nothing was sent, or if the last response was an error status and no attempt is in doubt.
+ *   <li>With the usual Feign exception, if no attempt was sent, or if an error status is the last thing known of the operation. What came
+ *       after a 5xx without showing more is then a suppressed exception.
  *   <li>With the exception of an interceptor or encoder that prevented the request, {@link
  *       io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or {@link IllegalStateException} if two
- *       calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call in doubt never
- *       ends like this.
+ *       calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call that
+ *       may have been executed never ends like this.
  * </ul>
  *
  * <p>A call without an ID behaves as if this library were absent. The pages {@code docs/feign.md}, {@code docs/outcomes.md} and {@code

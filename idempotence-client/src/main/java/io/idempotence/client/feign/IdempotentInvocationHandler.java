@@ -97,9 +97,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         if (call.logical().attempts() == 0) {
             call.notMade();
         }
-        boolean refusal = Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
+        boolean refusal = call.logical().attempts() == 0 || Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
-            return thrown;
+            return refusal ? call.logical().orHandlerFailure(thrown) : thrown;
         }
         Throwable unknown = call.unknown(new Observation(), thrown);
         call.logical().ended(Result.UNKNOWN, unknown);

@@ -8,7 +8,6 @@ import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.ClientOperations;
-import io.idempotence.client.internal.call.ErrorResponseException;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.HttpMethods;
@@ -63,13 +62,11 @@ final class IdempotenceInterceptor implements Interceptor {
         OkHttpCall call = new OkHttpCall(chain, operation, context, memory, wire, watchdog);
         try {
             return run(call, operation.retry());
-        } catch (ErrorResponseException e) {
-            throw gaveUp(call, e);
         } catch (IOException | RuntimeException | Error e) {
             throw e;
         } catch (Throwable e) {
             // Kotlin declares no checked exceptions: OkHttp throws this one while it waits for a connection.
-            throw e instanceof InterruptedException ? gaveUp(call, e) : new IOException(e);
+            throw e instanceof InterruptedException ? interrupted(e) : new IOException(e);
         } finally {
             call.ended();
         }
@@ -112,13 +109,8 @@ final class IdempotenceInterceptor implements Interceptor {
                 () -> (Response) requireNonNull(CallLoop.run(call.logical(), retry, call)));
     }
 
-    /** Returns OkHttp's exception for a call that ended during a wait. */
-    private static IOException gaveUp(OkHttpCall call, Throwable cause) {
-        if (call.isCanceled() && !Thread.currentThread().isInterrupted()) {
-            return new IOException("Canceled", cause);
-        }
-        boolean isInterrupted = Thread.currentThread().isInterrupted() || cause instanceof InterruptedException;
-        InterruptedIOException ended = new InterruptedIOException(isInterrupted ? "interrupted" : "timeout");
+    private static IOException interrupted(Throwable cause) {
+        InterruptedIOException ended = new InterruptedIOException("interrupted");
         ended.initCause(cause);
         return ended;
     }

@@ -22,10 +22,15 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
+import okhttp3.Headers;
 import okhttp3.Interceptor.Chain;
 import okhttp3.MediaType;
+import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.RequestBody;
+import okhttp3.Response;
+import okhttp3.ResponseBody;
 import org.jspecify.annotations.Nullable;
 
 /** A logical call that is made through OkHttp, with an ID. Its attempts run one after the other, in one thread. */
@@ -35,6 +40,9 @@ final class OkHttpCall implements ClientAdapter {
 
     /** The time that the watchdog needs to end the call, with the call's own exception, before OkHttp ends it. */
     private static final long CALL_TIMEOUT_MARGIN_MILLIS = 100;
+
+    /** The names of headers that OkHttp accepts from a caller. It takes others from a server. */
+    private static final Pattern TOKEN = Pattern.compile("[!-~]+");
 
     private final Chain chain;
     private final ClientOperation operation;
@@ -68,7 +76,7 @@ final class OkHttpCall implements ClientAdapter {
         return logical;
     }
 
-    boolean isCanceled() {
+    private boolean isCanceled() {
         return chain.call().isCanceled();
     }
 
@@ -220,6 +228,24 @@ final class OkHttpCall implements ClientAdapter {
             left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
         }
         return !isCanceled();
+    }
+
+    @Override
+    public Object bodiless(Observation seen) {
+        Headers.Builder headers = new Headers.Builder();
+        seen.headers().forEach((name, lines) -> {
+            if (!name.equalsIgnoreCase("Content-Length") && TOKEN.matcher(name).matches()) {
+                lines.forEach(line -> headers.addUnsafeNonAscii(name, line));
+            }
+        });
+        return new Response.Builder()
+                .request(chain.request())
+                .protocol(Protocol.HTTP_1_1)
+                .code(seen.status())
+                .message("")
+                .headers(headers.build())
+                .body(ResponseBody.create(new byte[0], null))
+                .build();
     }
 
     @Override

@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import feign.AsyncClient;
 import feign.AsyncFeign;
 import feign.Client;
+import feign.FeignException;
 import feign.InvocationHandlerFactory;
 import feign.RetryableException;
 import feign.Retryer;
@@ -231,5 +232,7 @@ class AsyncCallTest extends FeignTestBase {
                 .isInstanceOf(FeignOutcomeUnknownException.class)
                 .hasCauseInstanceOf(RejectedExecutionException.class);
         assertThat(failure(orders.create("y"))).isInstanceOf(RejectedExecutionException.class);
+        server.respond(Reply.status(500));
+        assertThat(failure(orders.create("z"))).isInstanceOf(FeignException.InternalServerError.class);
     }
 }

@@ -104,7 +104,7 @@ class OneCallOneIdTest extends FeignTestBase {
             for (int i = 0; i < 300; i++) {
                 IdempotenceScope.with(IdempotenceId.of("job-" + i), () -> {
                     assertThatThrownBy(() -> refused.create("x")).isExactlyInstanceOf(RetryableException.class);
-                    assertThat(CallScope.current().isInDoubt()).isFalse();
+                    assertThat(CallScope.current().mayHaveTakenEffect()).isFalse();
                 });
             }
             assertThat(events).extracting(IdempotenceClientEvent::result).containsOnly(Result.FAILED);

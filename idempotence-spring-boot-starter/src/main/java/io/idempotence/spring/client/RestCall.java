@@ -97,6 +97,12 @@ final class RestCall implements ClientAdapter {
                 seen.respondedHere();
             }
             return response;
+        } catch (IOException | ResourceAccessException e) {
+            if (seen.isOfAFailedHandler()) {
+                // Of an interceptor. Its caller would read it as "nothing was sent".
+                seen.mayHaveBeenSentBefore();
+            }
+            throw e;
         } finally {
             watch.ended();
         }
@@ -147,6 +153,11 @@ final class RestCall implements ClientAdapter {
     @Override
     public boolean meansNotSent(Throwable thrown) {
         return thrown instanceof IOException || thrown instanceof ResourceAccessException;
+    }
+
+    @Override
+    public Object bodiless(Observation seen) {
+        return new BodilessResponse(seen);
     }
 
     @Override

@@ -180,6 +180,25 @@ abstract class AttemptContract extends ClientContract {
         assertEnd(UNKNOWN, 2);
     }
 
+    /** It was the interceptor's exception, which reads as "nothing was sent". */
+    @Test
+    void interceptorThatFailsAfterAFailureOfTheHandlerIsNotTheEnd() {
+        alwaysGet(status(500));
+        AtomicInteger tokens = new AtomicInteger();
+        Orders orders = orders(builder -> builder.requestInterceptor(template -> {
+            if (tokens.incrementAndGet() > 1) {
+                throw new IllegalStateException("no token");
+            }
+        }));
+        End end = End.ofFeign(() -> orders.create("x"));
+        assertStatus(end, 500);
+        assertThat(end.thrown().getSuppressed())
+                .singleElement()
+                .extracting(Throwable::getMessage)
+                .isEqualTo("no token");
+        assertEnd(FAILED, 2);
+    }
+
     @Test
     void interceptorThatFailsFirstIsTheCallersOwnException() {
         Orders orders = orders(builder -> builder.requestInterceptor(template -> {
@@ -253,7 +272,7 @@ abstract class AttemptContract extends ClientContract {
                 super(message);
             }
         }
-        attempt(1, status(503));
+        attempt(1, status(429));
         attempt(2, status(404));
         Orders orders = orders(builder -> builder.errorDecoder((method, response) -> {
             if (response.status() == 404) {

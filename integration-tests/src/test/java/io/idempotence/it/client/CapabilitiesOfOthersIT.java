@@ -164,6 +164,22 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
         assertUnknown(FeignDecorators.builder().withRateLimiter(once).withRetry(onResult), 1);
     }
 
+    /** The first run may have taken effect. It was the refusal, which reads as "not executed". */
+    @Test
+    void callWhoseHandlerFailedAndWhoseNextRunTheRateLimiterRefusesEndsAsItsHandlerDid() {
+        alwaysGet(status(500));
+        RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
+        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(FeignDecorators.builder()
+                .withRateLimiter(once)
+                .withRetry(threeTimes())
+                .build())));
+        assertThatThrownBy(() -> orders.create("x"))
+                .isInstanceOf(FeignException.InternalServerError.class)
+                .satisfies(
+                        thrown -> assertThat(thrown.getSuppressed()).hasOnlyElementsOfType(RequestNotPermitted.class));
+        assertEnd(FAILED, 3);
+    }
+
     @Test
     void callThatGotA404AndIsThenRefusedByTheLimiterKeepsTheLimitersException() {
         alwaysGet(status(404));
@@ -328,7 +344,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
     @Test
     void beforeOursResilience4jSeesNoEndOfAFuture() {
         async = true;
-        requestsGet(status(503), status(404));
+        requestsGet(status(429), status(404));
         Orders orders = orders(builder -> builder.addCapability(retryingAndBreaking(breaker)));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignException.NotFound.class);
         assertThat(received()).hasSize(2);

@@ -5,10 +5,15 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.SUCCEEDED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
+import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.http.Refusal;
 import io.idempotence.it.client.ClientUnderTest.End;
 import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.FullBacklog;
@@ -20,8 +25,10 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -157,7 +164,104 @@ abstract class ClientContract extends ScopeContract {
         assertThat(received()).hasSizeGreaterThan(1);
     }
 
+    // ---- a handler that failed, and perhaps took effect
+
+    /** As when its instance restarts. It was the failure to connect, which reads as "not executed". */
+    @ParameterizedTest
+    @ValueSource(ints = {500, 503})
+    void failureOfTheHandlerIsTheEndOfACallThatThenReachesNobody(int status) {
+        try (RestartingServer server = new RestartingServer(status)) {
+            End end = client(fast(), server.url()).order();
+            assertStatus(end, status);
+            if (end.thrown() != null) {
+                assertThat(end.thrown().getSuppressed()).singleElement().satisfies(causedBy(ConnectException.class));
+            }
+        }
+        assertEnd(FAILED, 3);
+    }
+
+    /** The last of them is no answer of the operation to the attempts before it. */
+    @ParameterizedTest
+    @CsvSource({"401, ''", "404, ''", "408, ''", "429, ''", "422, key-reused", "503, storage-unavailable"})
+    void failureOfTheHandlerIsTheEndOfACallThatThenReachesOnlyWhatIsInFrontOfIt(int status, String refusal) {
+        alwaysGet(refusal.isEmpty() ? status(status) : refusal(refusal, status));
+        attempt(1, status(500));
+        End end = client().order();
+        assertStatus(end, 500);
+        assertThat(end.body()).isNotEqualTo("status " + status);
+        assertThat(received()).hasSizeGreaterThan(1);
+        assertThat(events).singleElement().matches(event -> event.result() == FAILED);
+    }
+
+    @Test
+    void anythingThatIsKnownOfTheOperationReplacesAFailureOfItsHandler() {
+        attempt(1, status(500));
+        attempt(3, aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
+        ClientUnderTest client = client();
+        for (int status : new int[] {400, 422}) {
+            attempt(2, status(status));
+            assertStatus(client.order(), status);
+        }
+        attempt(2, status(500).withHeader("Idempotent-Replayed", "true").withBody("stored"));
+        assertThat(client.order().body()).isEqualTo("stored");
+        attempt(2, refusal("result-unavailable", 409));
+        assertRefused(client.order(), Refusal.RESULT_UNAVAILABLE);
+        attempt(2, refusal("outcome-unknown", 409));
+        assertUnknown(client.order());
+        attempt(2, status(500));
+        assertUnknown(client.order());
+        attempt(3, status(503));
+        assertThat(client.order().body()).isEqualTo("status 503");
+    }
+
+    /** It was an exception that reads as "nothing was sent". */
+    @ParameterizedTest
+    @ValueSource(ints = {429, 500, 503})
+    void callWhoseDeadlinePassesDuringAWaitEndsWithTheStatusBefore(int status) {
+        alwaysGet(status(status));
+        Duration deadline = Duration.ofSeconds(1);
+        End end = client(fast().deadline(deadline).listener(new IdempotenceClientListener() {
+                    @Override
+                    public void onAttempt(IdempotenceAttemptEvent event) {
+                        long ended = System.nanoTime();
+                        await().until(() -> System.nanoTime() - ended > deadline.toNanos());
+                    }
+
+                    @Override
+                    public void onCall(IdempotenceClientEvent event) {
+                        events.add(event);
+                    }
+                }))
+                .order();
+        assertStatus(end, status);
+        assertThat(received()).hasSize(1);
+        assertThat(Thread.currentThread().isInterrupted()).isFalse();
+        assertEnd(FAILED, 1);
+    }
+
     // ---- interrupts
+
+    @ParameterizedTest
+    @ValueSource(ints = {429, 500, 503})
+    void callThatIsInterruptedDuringAWaitEndsWithTheStatusBeforeAndKeepsTheFlag(int status)
+            throws InterruptedException {
+        if (!sendsInTheThreadOfTheCaller()) {
+            return;
+        }
+        alwaysGet(status(status).withHeader("Retry-After", "25"));
+        ClientUnderTest client = client();
+        AtomicReference<End> end = new AtomicReference<>();
+        InterruptedCaller caller = new InterruptedCaller(() -> {
+            end.set(client.order());
+            return null;
+        });
+        await().until(() -> attemptEvents.size() == 1);
+        caller.interrupt();
+        assertThat(caller.keptItsFlag()).isTrue();
+        assertStatus(end.get(), status);
+        assertThat(received()).hasSize(1);
+        assertEnd(FAILED, 1);
+    }
 
     /** It was sent and then cut, which left its outcome unknown. A kept connection makes that more likely. */
     @Test

@@ -13,8 +13,6 @@ import static org.awaitility.Awaitility.await;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceAttemptEvent;
-import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
@@ -30,6 +28,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.Call;
 import okhttp3.Dispatcher;
 import okhttp3.OkHttpClient;
@@ -85,32 +84,6 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         });
         assertThat(ids()).containsExactly("\"job-1\"");
         assertEnd(SUCCEEDED, 1);
-    }
-
-    /** It ended as interrupted, which stops a worker. */
-    @Test
-    void callWhoseDeadlinePassesDuringAWaitTimesOut() {
-        Duration deadline = Duration.ofSeconds(1);
-        alwaysGet(status(503));
-        OkHttpClient client = installed(
-                fast().deadline(deadline).listener(new IdempotenceClientListener() {
-                    @Override
-                    public void onAttempt(IdempotenceAttemptEvent event) {
-                        long ended = System.nanoTime();
-                        await().until(() -> System.nanoTime() - ended > deadline.toNanos());
-                    }
-
-                    @Override
-                    public void onCall(IdempotenceClientEvent event) {
-                        events.add(event);
-                    }
-                }),
-                builder -> builder);
-        assertThatThrownBy(() -> send(client, order()))
-                .isExactlyInstanceOf(InterruptedIOException.class)
-                .hasMessage("timeout")
-                .hasStackTraceContaining("503");
-        assertThat(Thread.currentThread().isInterrupted()).isFalse();
     }
 
     // ---- asked again
@@ -222,6 +195,22 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
+    void exceptionOfAnInterceptorAfterAFailureOfTheHandlerIsNotTheEnd() throws IOException {
+        alwaysGet(status(500));
+        AtomicInteger attempts = new AtomicInteger();
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    if (attempts.incrementAndGet() > 1) {
+                        throw new IllegalStateException("no token");
+                    }
+                    return chain.proceed(chain.request());
+                }));
+        assertThat(status(client, order())).isEqualTo(500);
+        assertEnd(FAILED, 2);
+    }
+
+    @Test
     void uncheckedExceptionOfAnInterceptorBeforeTheFirstRequestEndsTheCallAsItIs() {
         IllegalStateException stops = new IllegalStateException("no token");
         OkHttpClient client = installed(
@@ -290,19 +279,7 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
-    // ---- interrupt
-
-    @Test
-    void interruptedCallerMakesNoFurtherAttemptAndKeepsItsFlag() throws InterruptedException {
-        alwaysGet(status(503).withHeader("Retry-After", "25"));
-        OkHttpClient client = installed();
-        InterruptedCaller caller = new InterruptedCaller(() -> status(client, order()));
-        await().until(() -> received().size() == 1 && caller.waits());
-        caller.interrupt();
-        assertThat(caller.thrown()).isExactlyInstanceOf(InterruptedIOException.class);
-        assertThat(caller.keptItsFlag()).isTrue();
-        assertThat(received()).hasSize(1);
-    }
+    // ---- set-up
 
     /** Without {@code install}'s own options: everything that is loaded is the default. */
     @Test

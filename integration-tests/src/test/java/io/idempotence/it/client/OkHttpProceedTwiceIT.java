@@ -176,12 +176,11 @@ class OkHttpProceedTwiceIT extends OkHttpInterceptorTestBase {
 
     /** It was read before, and an empty order would be another one. */
     @Test
-    void streamThatWasNotCapturedIsNotSentEmpty() {
+    void streamThatWasNotCapturedIsNotSentEmpty() throws IOException {
         alwaysGet(status(503));
         OkHttpClient client = proceedingTwice();
-        assertThatThrownBy(() -> send(client, order().post(stream("x".repeat(1024 * 1024 + 1)))))
-                .isInstanceOf(IOException.class)
-                .hasMessageContaining("cannot be written again");
+        assertThat(status(client, order().post(stream("x".repeat(1024 * 1024 + 1)))))
+                .isEqualTo(503);
         assertThat(received()).extracting(LoggedRequest::getBody).hasSize(1);
     }
 

@@ -55,7 +55,7 @@ abstract class RedirectContract extends ResponseContract {
     @ParameterizedTest
     @ValueSource(ints = {307, 308})
     void redirectWithinTheOriginKeepsIdBodyAndAttempt(int status) {
-        attempt(1, status(503));
+        attempt(1, status(429));
         path("/orders", redirect(status, "/v2/orders?x=1"));
         End end = client().order("body");
         assertOneId();

@@ -34,6 +34,7 @@ import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.http.client.support.HttpRequestWrapper;
 import org.springframework.web.client.HttpClientErrorException;
+import org.springframework.web.client.HttpServerErrorException;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
@@ -80,6 +81,29 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         assertEnd(UNKNOWN, 3);
     }
 
+    /** Perhaps executed, and its exception reads as "nothing was sent". */
+    @ParameterizedTest
+    @MethodSource("failuresOfAnotherCall")
+    void callWhoseHandlerAndThenWhoseInterceptorFailedIsUnknown(Exception failure) {
+        alwaysGet(status(500));
+        executedCallWhoseInterceptorFailsAfterTheResponseIsUnknown(failure);
+    }
+
+    /** It was the interceptor's exception. */
+    @Test
+    void interceptorThatFailsAfterAFailureOfTheHandlerIsNotTheEnd() {
+        alwaysGet(status(500));
+        AtomicInteger attempts = new AtomicInteger();
+        assertThatThrownBy(() -> order(fast(), (request, body, execution) -> {
+                    if (attempts.incrementAndGet() > 1) {
+                        throw new IllegalStateException("no token");
+                    }
+                    return execution.execute(request, body);
+                }))
+                .isInstanceOf(HttpServerErrorException.InternalServerError.class);
+        assertEnd(FAILED, 2);
+    }
+
     /** As an interceptor does that asks until a result is there. */
     @Test
     void executedCallWhoseInterceptorThenReachesNobodyIsUnknown() {
@@ -90,6 +114,12 @@ class RestClientInterceptorsIT extends WireMockTestBase {
                 .isInstanceOf(OutcomeUnknown.class);
         assertThat(received()).hasSize(1);
         assertEnd(UNKNOWN, 1);
+    }
+
+    @Test
+    void callWhoseHandlerFailedAndWhoseInterceptorThenReachesNobodyIsUnknown() {
+        alwaysGet(status(503));
+        executedCallWhoseInterceptorThenReachesNobodyIsUnknown();
     }
 
     private static HttpRequest at(String url, HttpRequest request) {

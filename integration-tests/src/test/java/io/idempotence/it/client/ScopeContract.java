@@ -98,6 +98,19 @@ abstract class ScopeContract extends EventsContract {
         assertNotSent(IdempotenceScope.with(JOB, () -> refused.order()));
     }
 
+    /** As in a retry of the caller's own, whose last exception is the one that it gets. */
+    @Test
+    void callThatIsNotSentEndsAsTheOneBeforeInItsScopeWhoseHandlerFailed() {
+        try (RestartingServer server = new RestartingServer(500)) {
+            ClientUnderTest client = client(fast().maxAttempts(1), server.url());
+            IdempotenceScope.with(JOB, () -> {
+                assertStatus(client.order(), 500);
+                assertStatus(client.order(), 500);
+            });
+            assertNotSent(client.order());
+        }
+    }
+
     @Test
     void responseOfTheOperationSettlesAResumedCall() {
         ClientUnderTest client = client();

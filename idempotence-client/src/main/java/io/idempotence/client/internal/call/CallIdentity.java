@@ -94,18 +94,18 @@ public final class CallIdentity {
     }
 
     /**
-     * Keeps the doubt of a call that could not be made, so that no request decided its ID: if an earlier call under the ID is in doubt, so
-     * is this one.
+     * Keeps the doubt of a call that could not be made, so that no request decided its ID: if an earlier call under the ID is in doubt, or
+     * its handler failed, this call has that ID.
      *
      * @param own whether the caller gives an ID of its own
      * @param lines the header's lines, empty if they are unknown
      */
     public void keepDoubt(boolean own, List<String> lines) {
         CallScope scope = caller.scope();
-        boolean asks = scope != null && scope.isInDoubt() && (!own || scope.isResumed());
-        if (asks || alone.isInDoubt()) {
+        boolean asks = scope != null && scope.mayHaveTakenEffect() && (!own || scope.isResumed());
+        if (asks || alone.mayHaveTakenEffect()) {
             begin(lines.isEmpty() ? null : parse(lines), () -> {
-                throw new IllegalStateException("a call in doubt has an ID");
+                throw new IllegalStateException("a call that was sent has an ID");
             });
         }
     }

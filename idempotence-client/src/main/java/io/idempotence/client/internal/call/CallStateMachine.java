@@ -5,6 +5,7 @@ import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RetryAfter;
+import io.idempotence.client.internal.scope.ScopeHistory.HandlerFailure;
 import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.time.Instant;
@@ -99,6 +100,9 @@ final class CallStateMachine {
         if (ended.settles()) {
             call.responded();
         }
+        if (seen.isOfAFailedHandler()) {
+            call.failed(new HandlerFailure(seen, withoutBody(ended).thrown()));
+        }
         return ended.outcome() == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }
 
@@ -139,7 +143,7 @@ final class CallStateMachine {
             return endAttempt(ended);
         }
         nextPollMillis = Math.min(LONGEST_POLL_MILLIS, nextPollMillis * 2);
-        return sendAfter(wait, true, ended, failure(ended));
+        return sendAfter(wait, true, ended);
     }
 
     private Step endAttempt(RequestEnd ended) {
@@ -180,20 +184,24 @@ final class CallStateMachine {
         }
         RetryDecision decision =
                 new RetryDecision(ended.outcome(), ended.seen(), call.deadline(), call.budget(), call.log());
-        Throwable failure = failure(ended);
-        long wait = decision.waitBeforeNext(retry, failure);
-        return wait < 0 ? end(ended) : sendAfter(wait, false, ended, failure);
+        long wait = decision.waitBeforeNext(retry, failure(ended));
+        return wait < 0 ? end(ended) : sendAfter(wait, false, ended);
     }
 
     /**
      * The step that sends again after a wait. The response is discarded first, because an unread response holds a connection that others
-     * may need during the wait. Only its failure is kept.
+     * may need during the wait.
      */
-    private Step sendAfter(long wait, boolean poll, RequestEnd ended, Throwable failure) {
+    private Step sendAfter(long wait, boolean poll, RequestEnd ended) {
+        last = withoutBody(ended);
         call.discard(adapter, ended.value());
-        last = new RequestEnd(ended.outcome(), ended.seen(), null, failure);
         polling = poll;
         return new Step.Send(wait);
+    }
+
+    private RequestEnd withoutBody(RequestEnd ended) {
+        Object response = ended.thrown() == null ? adapter.bodiless(ended.seen()) : null;
+        return new RequestEnd(ended.outcome(), ended.seen(), response, response == null ? failure(ended) : null);
     }
 
     private void completed() {
@@ -205,12 +213,28 @@ final class CallStateMachine {
         }
     }
 
-    /** The step without a further attempt: a response, a refusal, the original exception, or the unknown outcome. */
+    /**
+     * The step without a further attempt. The first of these that applies is the end of the call, whatever the HTTP client:
+     *
+     * <ol>
+     *   <li>the unknown outcome, if the call is in doubt;
+     *   <li>the last failure of the handler, which may have taken effect, if this end shows no more of the operation;
+     *   <li>this end: a refusal, the original exception, or the response.
+     * </ol>
+     */
     private Step end(RequestEnd ended) {
         if (isUnknown(ended)) {
             Throwable cause = failure(ended);
             call.discard(adapter, ended.value());
             return fail(Result.UNKNOWN, adapter.unknown(ended.seen(), cause));
+        }
+        HandlerFailure before = call.handlerFailure();
+        if (before != null && ended.leavesFailureOpen()) {
+            Throwable later = failure(ended);
+            call.discard(adapter, ended.value());
+            return before.thrown() == null
+                    ? respond(new RequestEnd(Outcome.FINAL, before.seen(), adapter.bodiless(before.seen()), null))
+                    : fail(Result.FAILED, call.orHandlerFailure(later));
         }
         Refusal refusal = ended.seen().refusal().orElse(null);
         if (refusal != null) {

@@ -38,6 +38,11 @@ public interface ClientAdapter {
         return false;
     }
 
+    /** An error response of this status and headers, without a body; null if its callers get {@link #failureOf} instead. */
+    default @Nullable Object bodiless(Observation seen) {
+        return null;
+    }
+
     /** The exception that represents a returned error response. */
     default Throwable failureOf(Observation seen, @Nullable Object value) {
         return new ErrorResponseException(seen.status());

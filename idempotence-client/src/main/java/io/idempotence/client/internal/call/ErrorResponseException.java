@@ -3,7 +3,7 @@ package io.idempotence.client.internal.call;
 import java.io.IOException;
 
 /** A substitute for an error response where an exception is needed. */
-public final class ErrorResponseException extends IOException {
+final class ErrorResponseException extends IOException {
     private static final long serialVersionUID = 1L;
 
     ErrorResponseException(int status) {

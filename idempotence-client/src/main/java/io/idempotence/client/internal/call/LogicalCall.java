@@ -11,6 +11,7 @@ import io.idempotence.client.RetryBudget;
 import io.idempotence.client.internal.call.RepeatWarning.UnknownCall;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.ScopeHistory.HandlerFailure;
 import io.idempotence.internal.Causes;
 import java.io.IOException;
 import java.time.Duration;
@@ -172,6 +173,31 @@ public final class LogicalCall {
     /** Whether the operation itself has responded, to this run of the call or to an earlier one. */
     boolean hasResponded() {
         return identity.history().hasResponded();
+    }
+
+    void failed(HandlerFailure failure) {
+        identity.history().failed(failure);
+    }
+
+    @Nullable
+    HandlerFailure handlerFailure() {
+        return identity.history().failure();
+    }
+
+    /**
+     * The exception of the last failure of the handler, with {@code later} as a suppressed one: the end of a call of which nothing later is
+     * known. If there is none, {@code later}.
+     */
+    public Throwable orHandlerFailure(Throwable later) {
+        HandlerFailure known = handlerFailure();
+        Throwable thrown = known == null ? null : known.thrown();
+        if (thrown == null) {
+            return later;
+        }
+        if (Causes.of(later).noneMatch(cause -> cause == thrown)) {
+            thrown.addSuppressed(later);
+        }
+        return thrown;
     }
 
     /**

@@ -129,7 +129,13 @@ record RequestEnd(
         return outcome == UNDETERMINED
                 || seen.refusal().orElse(null) == Refusal.IN_PROGRESS
                 || seen.hasEarlierDoubt()
+                || (seen.hasEarlierFailure() && leavesFailureOpen())
                 || seen.isGatewayError();
+    }
+
+    /** Whether this shows nothing about the operation, so that an earlier failure of its handler is the last thing known of it. */
+    boolean leavesFailureOpen() {
+        return !settles() && !seen.isOfAFailedHandler();
     }
 
     /**

@@ -30,6 +30,7 @@ public final class Observation {
     private volatile boolean unsent;
     private volatile boolean bodyTaken;
     private volatile boolean earlierDoubt;
+    private volatile boolean earlierFailure;
     private volatile boolean once;
     private volatile boolean redirectRefused;
     private volatile boolean givenUp;
@@ -40,6 +41,7 @@ public final class Observation {
         if (open || isSuccess() || isGatewayError() || (before != null && !isNotSent())) {
             earlierDoubt = true;
         }
+        earlierFailure |= isOfAFailedHandler();
         open = true;
         status = 0;
         headers = Map.of();
@@ -132,6 +134,7 @@ public final class Observation {
         if (below.earlierDoubt) {
             mayHaveBeenSentBefore();
         }
+        earlierFailure |= below.earlierFailure;
         if (below.redirectRefused) {
             redirectNotFollowed();
         }
@@ -176,6 +179,11 @@ public final class Observation {
     /** Whether an earlier request of the same exchange, by a client that retries by itself, may have been executed. */
     public boolean hasEarlierDoubt() {
         return earlierDoubt;
+    }
+
+    /** Whether an earlier request of the same exchange had a response {@link #isOfAFailedHandler}. */
+    public boolean hasEarlierFailure() {
+        return earlierFailure;
     }
 
     /** Whether {@link #redirectNotFollowed} was called. */
@@ -233,11 +241,16 @@ public final class Observation {
      * meaning, such as 502, 504 and non-standard ones.
      */
     public boolean isGatewayError() {
-        return status >= 500
-                && !NOT_OF_A_GATEWAY.contains(status)
-                && !isRespondedHere()
-                && !isReplayed()
-                && !namesRefusal();
+        return isServerError() && !NOT_OF_A_GATEWAY.contains(status);
+    }
+
+    /** Whether the response may come from a handler that failed after it took effect. */
+    public boolean isOfAFailedHandler() {
+        return isServerError() && NOT_OF_A_GATEWAY.contains(status);
+    }
+
+    private boolean isServerError() {
+        return status >= 500 && !isRespondedHere() && !isReplayed() && !namesRefusal();
     }
 
     /** The refusal, if the response is an error with a code that this version defines. */

@@ -141,9 +141,9 @@ public final class CallScope {
         return false;
     }
 
-    /** Whether a call under this scope's ID may have been executed, so that the next one starts in doubt. */
-    public boolean isInDoubt() {
-        return history.isInDoubt();
+    /** Whether a call under this scope's ID may have taken effect. */
+    public boolean mayHaveTakenEffect() {
+        return history.mayHaveTakenEffect();
     }
 
     /** Whether a call that carries an ID was made here, or was refused. */

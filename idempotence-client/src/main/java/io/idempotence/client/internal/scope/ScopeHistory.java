@@ -1,6 +1,7 @@
 package io.idempotence.client.internal.scope;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.client.internal.http.Observation;
 import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -21,8 +22,17 @@ public final class ScopeHistory {
 
     private final AtomicReference<@Nullable Instant> ended = new AtomicReference<>();
 
+    private volatile @Nullable HandlerFailure failure;
+
     /** The calls that others are in doubt about. Nearly always there is one at most. */
     private final CopyOnWriteArrayList<Call> sent = new CopyOnWriteArrayList<>();
+
+    /**
+     * The response of a handler that failed and may have taken effect.
+     *
+     * @param thrown the exception that represents it, or null if a client returns it as a response
+     */
+    public record HandlerFailure(Observation seen, @Nullable Throwable thrown) {}
 
     /** @param id the ID, or null if it is that of the first call */
     ScopeHistory(@Nullable IdempotenceId id) {
@@ -37,6 +47,11 @@ public final class ScopeHistory {
     /** Whether a call under the ID may have been executed, so that the next one starts in doubt. */
     public boolean isInDoubt() {
         return since().isPresent();
+    }
+
+    /** Whether a call under the ID may have taken effect: it is in doubt, or its handler failed. */
+    public boolean mayHaveTakenEffect() {
+        return isInDoubt() || failure != null;
     }
 
     /**
@@ -183,6 +198,16 @@ public final class ScopeHistory {
                 }
             });
             return inDoubt;
+        }
+
+        /** Records that the handler failed and may have taken effect. It is no doubt: another failure may be the end of the call. */
+        public void failed(HandlerFailure last) {
+            failure = last;
+        }
+
+        /** The last failure of the handler under the ID, in this call or an earlier one. Null if there is none. */
+        public @Nullable HandlerFailure failure() {
+            return failure;
         }
 
         /** When the first request under the ID was sent, by an earlier call in doubt if there was one; the start of the call if none was. */
