@@ -59,11 +59,6 @@ final class HttpComponentsEnds extends RequestEnds {
     }
 
     @Override
-    boolean provesHeaders() {
-        return false;
-    }
-
-    @Override
     boolean endsReads() {
         return true;
     }
