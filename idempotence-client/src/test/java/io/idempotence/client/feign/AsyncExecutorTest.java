@@ -68,7 +68,7 @@ class AsyncExecutorTest extends FeignTestBase {
     /** The deadlines and waits of all calls of the client stopped while that attempt ran, its own deadline included. */
     @Test
     void laterAttemptThatItsExecutorRunsInTheSubmittingThreadDoesNotHoldTheTimers() {
-        server.respond(Reply.status(503));
+        server.respond(Reply.status(429));
         CompletableFuture<Void> over = new CompletableFuture<>();
         List<String> threads = new CopyOnWriteArrayList<>();
         AsyncOrders orders = async.orders(

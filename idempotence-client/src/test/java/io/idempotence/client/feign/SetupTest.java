@@ -233,7 +233,7 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void clientThatTalksOnAnotherThreadIsStillObserved() {
-        server.respond(Reply.status(503), Reply.refusal("key-reused", 422));
+        server.respond(Reply.status(429), Reply.refusal("key-reused", 422));
         Orders orders =
                 target(IdempotentFeign.install(Feign.builder(), fast().build()).addCapability(new HoppingCapability()));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignRequestRefusedException.class);
