@@ -10,6 +10,7 @@ import io.idempotence.client.internal.call.ClientAdapter;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.http.Deadline;
+import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
 import io.idempotence.client.internal.http.Watchdog;
@@ -231,10 +232,14 @@ final class OkHttpCall implements ClientAdapter {
     }
 
     @Override
-    public Object bodiless(Observation seen) {
+    public @Nullable Object bodiless(Observation seen) {
+        if (isCanceled()) {
+            // OkHttp would throw in place of the response.
+            return null;
+        }
         Headers.Builder headers = new Headers.Builder();
         seen.headers().forEach((name, lines) -> {
-            if (!name.equalsIgnoreCase("Content-Length") && TOKEN.matcher(name).matches()) {
+            if (!HeaderLines.isOfBody(name) && TOKEN.matcher(name).matches()) {
                 lines.forEach(line -> headers.addUnsafeNonAscii(name, line));
             }
         });

@@ -1,5 +1,6 @@
 package io.idempotence.spring.client;
 
+import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import java.io.InputStream;
 import org.springframework.http.HttpHeaders;
@@ -14,7 +15,7 @@ final class BodilessResponse implements ClientHttpResponse {
     BodilessResponse(Observation seen) {
         status = seen.status();
         seen.headers().forEach((name, lines) -> {
-            if (!name.equalsIgnoreCase(HttpHeaders.CONTENT_LENGTH)) {
+            if (!HeaderLines.isOfBody(name)) {
                 lines.forEach(line -> headers.add(name, line));
             }
         });

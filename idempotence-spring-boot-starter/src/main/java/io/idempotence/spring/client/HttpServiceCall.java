@@ -177,7 +177,9 @@ final class HttpServiceCall {
             return thrown;
         }
         boolean gaveUp = running || call.logical().isLostBy(thrown);
-        if (!gaveUp && !call.logical().isHiddenBy(thrown, Causes.of(thrown).anyMatch(LayerFailures::isRefusal))) {
+        boolean refusal = Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
+        boolean hidesFailure = refusal && call.logical().handlerFailure() != null;
+        if (!gaveUp && !hidesFailure && !call.logical().isHiddenBy(thrown, refusal)) {
             return thrown;
         }
         if (gaveUp && warned.compareAndSet(false, true)) {

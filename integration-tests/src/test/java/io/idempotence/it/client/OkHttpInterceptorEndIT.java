@@ -20,6 +20,7 @@ import io.idempotence.it.wire.Drip;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.ConnectException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
@@ -84,6 +85,29 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         });
         assertThat(ids()).containsExactly("\"job-1\"");
         assertEnd(SUCCEEDED, 1);
+    }
+
+    /** OkHttp throws "Canceled" in place of a response, which would read as "not executed". */
+    @Test
+    void failureOfTheHandlerBeforeAConnectThatIsInterruptedIsUnknown() {
+        attempt(1, status(500));
+        AtomicInteger requests = new AtomicInteger();
+        OkHttpClient client = installed()
+                .newBuilder()
+                .addInterceptor(chain -> {
+                    if (requests.incrementAndGet() == 2) {
+                        Thread.currentThread().interrupt();
+                        while (!chain.call().isCanceled()) {
+                            Thread.onSpinWait();
+                        }
+                        throw new ConnectException("interrupted");
+                    }
+                    return chain.proceed(chain.request());
+                })
+                .build();
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertEnd(UNKNOWN, 2);
     }
 
     // ---- asked again

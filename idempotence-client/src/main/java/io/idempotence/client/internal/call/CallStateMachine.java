@@ -100,7 +100,7 @@ final class CallStateMachine {
         if (ended.settles()) {
             call.responded();
         }
-        if (seen.isOfAFailedHandler()) {
+        if (seen.isOfAFailedHandler() && !call.isInDoubt()) {
             call.failed(new HandlerFailure(seen, withoutBody(ended).thrown()));
         }
         return ended.outcome() == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
@@ -232,9 +232,13 @@ final class CallStateMachine {
         if (before != null && ended.leavesFailureOpen()) {
             Throwable later = failure(ended);
             call.discard(adapter, ended.value());
-            return before.thrown() == null
-                    ? respond(new RequestEnd(Outcome.FINAL, before.seen(), adapter.bodiless(before.seen()), null))
-                    : fail(Result.FAILED, call.orHandlerFailure(later));
+            if (before.thrown() != null) {
+                return fail(Result.FAILED, call.orHandlerFailure(later));
+            }
+            Object response = adapter.bodiless(before.seen());
+            return response == null
+                    ? fail(Result.UNKNOWN, adapter.unknown(ended.seen(), later))
+                    : respond(new RequestEnd(Outcome.FINAL, before.seen(), response, null));
         }
         Refusal refusal = ended.seen().refusal().orElse(null);
         if (refusal != null) {

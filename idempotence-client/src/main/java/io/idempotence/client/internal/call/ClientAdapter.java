@@ -38,7 +38,7 @@ public interface ClientAdapter {
         return false;
     }
 
-    /** An error response of this status and headers, without a body; null if its callers get {@link #failureOf} instead. */
+    /** An error response of this status and headers, without a body; null if its caller cannot get one. */
     default @Nullable Object bodiless(Observation seen) {
         return null;
     }

@@ -32,6 +32,8 @@ import org.slf4j.Logger;
  * the client half may run it again.
  */
 public final class LogicalCall {
+    private static final int MOST_SUPPRESSED = 8;
+
     private final ClientOperation operation;
     private final CallIdentity identity;
     private final Deadline deadline;
@@ -179,8 +181,8 @@ public final class LogicalCall {
         identity.history().failed(failure);
     }
 
-    @Nullable
-    HandlerFailure handlerFailure() {
+    /** The last failure of the handler, which may have taken effect; null if there is none. */
+    public @Nullable HandlerFailure handlerFailure() {
         return identity.history().failure();
     }
 
@@ -194,7 +196,8 @@ public final class LogicalCall {
         if (thrown == null) {
             return later;
         }
-        if (Causes.of(later).noneMatch(cause -> cause == thrown)) {
+        // In a scope, many calls may end with it.
+        if (Causes.of(later).noneMatch(cause -> cause == thrown) && thrown.getSuppressed().length < MOST_SUPPRESSED) {
             thrown.addSuppressed(later);
         }
         return thrown;

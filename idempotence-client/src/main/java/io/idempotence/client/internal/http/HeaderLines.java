@@ -23,6 +23,13 @@ public final class HeaderLines {
         return lines;
     }
 
+    /** Whether a header describes the bytes of a body, so that a response without one does not have it. */
+    public static boolean isOfBody(String name) {
+        return name.equalsIgnoreCase("Content-Length")
+                || name.equalsIgnoreCase("Content-Encoding")
+                || name.equalsIgnoreCase("Transfer-Encoding");
+    }
+
     /** Whether these values of {@code Content-Type} are those of a multipart body, which has a random boundary. */
     public static boolean isMultipart(List<String> contentTypes) {
         return contentTypes.stream()

@@ -168,6 +168,15 @@ class HttpServiceClientsTest extends OrdersConsumer {
         assertThat(orders.create("tea")).isEqualTo("order 2: tea");
     }
 
+    /** The handler may have taken effect before it failed. */
+    @Test
+    void failureOfTheHandlerThatALayerInsideOfTheProxyReplacesByARefusalIsUnknown() {
+        OrdersExchange orders = orAfterAFailure(repetition -> () -> {
+            throw new RejectedExecutionException("open");
+        });
+        assertUnknown(() -> orders.create("broken"), RejectedExecutionException.class);
+    }
+
     @Test
     void unknownOutcomeThatALayerInsideOfTheProxyReplacesIsUnknown() {
         proxy.loseResponses(3);

@@ -99,6 +99,9 @@ final class OrdersProvider {
             if (number >= heldFrom) {
                 latch.await(20, TimeUnit.SECONDS);
             }
+            if (order.equals("broken")) {
+                throw new IllegalStateException("as the test asks");
+            }
             return "order " + number + ": " + order;
         }
 
