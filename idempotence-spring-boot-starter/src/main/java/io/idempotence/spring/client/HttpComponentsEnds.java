@@ -59,6 +59,11 @@ final class HttpComponentsEnds extends RequestEnds {
     }
 
     @Override
+    boolean provesHeaders() {
+        return false;
+    }
+
+    @Override
     boolean endsReads() {
         return true;
     }

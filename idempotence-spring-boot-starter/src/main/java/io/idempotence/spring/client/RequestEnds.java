@@ -10,7 +10,6 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpMethod;
-import org.springframework.http.client.BufferingClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
@@ -22,12 +21,6 @@ import org.springframework.util.ReflectionUtils;
 abstract class RequestEnds {
     private static final String HTTP_COMPONENTS =
             "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";
-    /** Spring's own whose client rejects a response that breaks off in its headers. Not their subclasses, which may do anything. */
-    private static final Set<String> PROVE_HEADERS = Set.of(
-            "org.springframework.http.client.JdkClientHttpRequestFactory",
-            "org.springframework.http.client.JettyClientHttpRequestFactory",
-            "org.springframework.http.client.ReactorClientHttpRequestFactory");
-
     private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
 
     private final ClientHttpRequestFactory factory;
@@ -64,22 +57,13 @@ abstract class RequestEnds {
     }
 
     /** Whether cut headers cause an {@code IOException}, and not a response with fewer headers. */
-    final boolean provesHeaders() {
-        return PROVE_HEADERS.contains(sender().getClass().getName());
-    }
-
-    /** The factory whose client sends. Spring's buffering one only keeps bodies. */
-    private ClientHttpRequestFactory sender() {
-        ClientHttpRequestFactory sender = factory;
-        while (sender.getClass() == BufferingClientHttpRequestFactory.class) {
-            sender = ((BufferingClientHttpRequestFactory) sender).getDelegate();
-        }
-        return sender;
+    boolean provesHeaders() {
+        return true;
     }
 
     /** Whether the body may have other bytes than those that were sent. */
-    final boolean mayDecompress() {
-        return sender().getClass() != SimpleClientHttpRequestFactory.class;
+    boolean mayDecompress() {
+        return true;
     }
 
     /** Whether a waiting read of the body ends when the exchange is ended from another thread. */
@@ -170,6 +154,16 @@ abstract class RequestEnds {
     private static final class OfUrlConnection extends RequestEnds {
         OfUrlConnection(ClientHttpRequestFactory factory) {
             super(factory, timeout(factory));
+        }
+
+        @Override
+        boolean provesHeaders() {
+            return false;
+        }
+
+        @Override
+        boolean mayDecompress() {
+            return false;
         }
 
         @Override
