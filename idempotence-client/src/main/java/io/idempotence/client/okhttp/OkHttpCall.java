@@ -232,6 +232,11 @@ final class OkHttpCall implements ClientAdapter {
     }
 
     @Override
+    public boolean returnsErrors() {
+        return true;
+    }
+
+    @Override
     public @Nullable Object bodiless(Observation seen) {
         if (isCanceled()) {
             // OkHttp would throw in place of the response.

@@ -156,6 +156,11 @@ final class RestCall implements ClientAdapter {
     }
 
     @Override
+    public boolean returnsErrors() {
+        return true;
+    }
+
+    @Override
     public Object bodiless(Observation seen) {
         return new BodilessResponse(seen);
     }

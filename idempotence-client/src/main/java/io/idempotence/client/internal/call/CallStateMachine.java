@@ -101,7 +101,8 @@ final class CallStateMachine {
             call.responded();
         }
         if (seen.isOfAFailedHandler() && !call.isInDoubt()) {
-            call.failed(new HandlerFailure(seen, withoutBody(ended).thrown()));
+            boolean isReturned = thrown == null && adapter.returnsErrors();
+            call.failed(new HandlerFailure(seen, isReturned ? null : failure(ended)));
         }
         return ended.outcome() == Outcome.IN_PROGRESS ? poll(ended) : endAttempt(ended);
     }

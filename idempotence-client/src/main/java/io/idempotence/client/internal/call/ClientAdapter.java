@@ -38,7 +38,12 @@ public interface ClientAdapter {
         return false;
     }
 
-    /** An error response of this status and headers, without a body; null if its caller cannot get one. */
+    /** Whether callers get error responses. Otherwise they get the exception of {@link #failureOf} or of the client itself. */
+    default boolean returnsErrors() {
+        return false;
+    }
+
+    /** An error response of this status and headers, without a body; null if the caller cannot get one. */
     default @Nullable Object bodiless(Observation seen) {
         return null;
     }

@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.call.CallStateMachine.Step;
+import io.idempotence.client.internal.http.Observation;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.time.Duration;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** Calls that a retry above the client half runs again. */
@@ -35,5 +38,39 @@ class CallStateMachineTest {
         LogicalCall call = TestCalls.withId(Duration.ofMinutes(1));
         call.ended(Result.FAILED, before);
         assertThat(begin(call)).isEqualTo(new Step.Send(0));
+    }
+
+    /** A client that returns error responses, and whose call was cancelled when the response came. The exception read as "not executed". */
+    @Test
+    void failureOfTheHandlerWhoseResponseCannotBeReturnedIsUnknown() {
+        IOException unknown = new IOException("unknown");
+        LogicalCall call = TestCalls.withId(Duration.ofMinutes(1));
+        CallStateMachine steps = new CallStateMachine(call, Retry.ofDefaults("orders"), new ClientWithoutResponses() {
+            @Override
+            public boolean returnsErrors() {
+                return true;
+            }
+
+            @Override
+            public Throwable unknown(Observation seen, Throwable cause) {
+                return unknown;
+            }
+        });
+        Step step = steps.begin();
+        for (int request = 1; step instanceof Step.Send; request++) {
+            steps.attemptToSend();
+            Observation seen = new Observation();
+            seen.started();
+            call.countRequest();
+            if (request == 1) {
+                seen.responded(500, Map.of());
+                step = steps.after(seen, "error", null);
+            } else {
+                ConnectException refused = new ConnectException("refused");
+                seen.notSent(refused);
+                step = steps.after(seen, null, refused);
+            }
+        }
+        assertThat(step).isEqualTo(new Step.Throw(unknown));
     }
 }
