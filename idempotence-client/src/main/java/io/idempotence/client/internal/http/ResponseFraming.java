@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * The proof that a response is whole: where its body ends (RFC 9112, section 6). HttpURLConnection takes the beginning of a response for the
@@ -17,8 +18,8 @@ public final class ResponseFraming {
     /** Statuses whose body HttpURLConnection does not read if the request body was streamed. */
     private static final Set<Integer> NEVER_READ = Set.of(401, 407);
 
-    /** Of a length that fits into a long. */
-    private static final int MOST_DIGITS = 18;
+    /** A length that fits into a long. */
+    private static final Pattern LENGTH = Pattern.compile("[0-9]{1,18}");
 
     private final int status;
     private final Map<String, Collection<String>> headers;
@@ -98,17 +99,11 @@ public final class ResponseFraming {
     /** The announced length; -1 if there is none. A cut may have left an empty one, or shortened the number. */
     private long contentLength() {
         List<String> lengths = HeaderLines.of(headers, "Content-Length");
-        String length = lengths.isEmpty() ? "" : lengths.get(0).trim();
-        return isNumber(length) ? Long.parseLong(length) : -1;
-    }
-
-    private static boolean isNumber(String text) {
-        for (int i = 0; i < text.length(); i++) {
-            if (text.charAt(i) < '0' || text.charAt(i) > '9') {
-                return false;
-            }
+        if (lengths.isEmpty()) {
+            return -1;
         }
-        return !text.isEmpty() && text.length() <= MOST_DIGITS;
+        String length = lengths.get(0).trim();
+        return LENGTH.matcher(length).matches() ? Long.parseLong(length) : -1;
     }
 
     private boolean isChunked() {
