@@ -11,6 +11,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.LogicalCall;
+import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.WaitPreference;
@@ -212,8 +213,7 @@ final class FeignCall {
 
     /** Without the address, because a target may choose another host for each request. */
     private static String pathAndQuery(String url) {
-        int path = url.indexOf('/', url.indexOf("://") + "://".length());
-        return path < 0 ? url : url.substring(path);
+        return Address.of(url).map(Address::pathAndQuery).orElse(url);
     }
 
     /** Called when an encoder or an earlier interceptor failed. An earlier call in doubt stays in doubt. */

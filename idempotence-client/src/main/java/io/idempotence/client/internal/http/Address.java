@@ -62,7 +62,12 @@ public record Address(
 
     @Override
     public String toString() {
-        return scheme + "://" + authority + (path.isEmpty() ? "/" : path) + (query == null ? "" : "?" + query);
+        return scheme + "://" + authority + pathAndQuery();
+    }
+
+    /** The path, at least a slash, and the query if there is one. */
+    public String pathAndQuery() {
+        return (path.isEmpty() ? "/" : path) + (query == null ? "" : "?" + query);
     }
 
     /** Empty also for a URI without a path, such as {@code mailto:x}. */
