@@ -94,12 +94,13 @@ final class IdempotentInvocationHandler implements InvocationHandler {
      */
     private Throwable endOf(FeignCall call, Exception thrown) {
         call.logical().giveUp();
-        if (call.logical().attempts() == 0) {
+        boolean notMade = call.logical().attempts() == 0;
+        if (notMade) {
             call.notMade();
         }
-        boolean refusal = call.logical().attempts() == 0 || Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
+        boolean refusal = Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
-            return refusal ? call.logical().orHandlerFailure(thrown) : thrown;
+            return notMade || refusal ? call.logical().orHandlerFailure(thrown) : thrown;
         }
         Throwable unknown = call.unknown(new Observation(), thrown);
         call.logical().ended(Result.UNKNOWN, unknown);
