@@ -236,10 +236,9 @@ final class HttpServiceCall {
         }
     }
 
-    /** Records that it has ended, perhaps with an unknown outcome. */
-    void ended(RestCall call, boolean unknown) {
+    void ended(RestCall call) {
         running = false;
-        if (unknown) {
+        if (call.logical().isUnknown()) {
             lastUnknown = call;
         }
     }

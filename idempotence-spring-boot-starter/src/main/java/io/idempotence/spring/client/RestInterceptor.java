@@ -4,7 +4,6 @@ import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 import static java.util.Objects.requireNonNull;
 
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
@@ -95,7 +94,6 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 withoutRedirects,
                 watchdog,
                 redirects);
-        boolean unknown = false;
         try {
             if (service != null) {
                 service.began(call);
@@ -103,13 +101,12 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             return CallScope.<ClientHttpResponse, Throwable>outside(
                     () -> (ClientHttpResponse) requireNonNull(CallLoop.run(call.logical(), operation.retry(), call)));
         } catch (IOException | RuntimeException | Error e) {
-            unknown = e instanceof OutcomeUnknown;
             throw e;
         } catch (Throwable e) {
             throw new IOException(e);
         } finally {
             if (service != null) {
-                service.ended(call, unknown);
+                service.ended(call);
             }
         }
     }

@@ -217,7 +217,7 @@ public final class LogicalCall {
             return isInDoubt();
         }
         boolean inFlight = running.get() > 1 && !hasResponded();
-        return inFlight || isLostBy(thrown) || result == Result.UNKNOWN || (refusal && (isInDoubt() || hasResponded()));
+        return inFlight || isLostBy(thrown) || isUnknown() || (refusal && (isInDoubt() || hasResponded()));
     }
 
     /** Whether a layer that stopped waiting threw {@code thrown}, perhaps just after the call had ended with another result. */
@@ -227,6 +227,11 @@ public final class LogicalCall {
                         || cause instanceof InterruptedException
                         || cause instanceof CancellationException);
         return stoppedWaiting && requests.get() > 0 && Causes.of(thrown).noneMatch(cause -> cause == lastFailure);
+    }
+
+    /** Whether the call has ended with an unknown outcome. */
+    public boolean isUnknown() {
+        return result == Result.UNKNOWN;
     }
 
     @Nullable
