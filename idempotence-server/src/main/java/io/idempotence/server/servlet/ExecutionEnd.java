@@ -358,17 +358,19 @@ final class ExecutionEnd {
         if (replay == null && instead.get() instanceof Decision.Replay) {
             return false;
         }
-        return own.deliverInstead(() -> send(() -> {
-            try {
-                if (replay != null) {
-                    ReplayWriter.give(replay, target);
-                } else if (instead.get() instanceof Decision.Refuse refuse) {
-                    filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
-                }
-            } catch (IOException e) {
-                LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
+        return own.deliverInstead(() -> send(() -> give(replay, instead.get(), target)));
+    }
+
+    private void give(@Nullable StoredResponse replay, Decision instead, HttpServletResponse target) {
+        try {
+            if (replay != null) {
+                ReplayWriter.give(replay, target);
+            } else if (instead instanceof Decision.Refuse refuse) {
+                filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
             }
-        }));
+        } catch (IOException e) {
+            LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);
+        }
     }
 
     /** Sends a response. The filters in front may commit transactions then, such as that of a session, which the execution has no part in. */

@@ -52,7 +52,9 @@ final class ResponseBuffer implements HandlerOutput {
     private boolean delivered;
     private boolean incomplete;
     private boolean encodingIsOfOthers;
-    private boolean clientGone;
+    /** Whether nothing leaves any more: the client has disconnected, or the container has ended the response. */
+    private boolean dropping;
+
     private long declaredLength = -1;
     private boolean relaysRefusal;
     private @Nullable DeferredResponse deferred;
@@ -146,7 +148,7 @@ final class ResponseBuffer implements HandlerOutput {
     /** Delivers what was held. A client that has disconnected is not a failure of the handler. */
     void deliver() {
         alone(() -> {
-            if (!streaming && !clientGone) {
+            if (!streaming && !dropping) {
                 delivered = true;
                 deliverHeld();
             }
@@ -156,12 +158,12 @@ final class ResponseBuffer implements HandlerOutput {
     /**
      * Sends another response in place of the handler's.
      *
-     * @return false if the container has ended the response
+     * @return false if nothing leaves any more
      */
     boolean deliverInstead(Runnable other) {
         writing.lock();
         try {
-            if (clientGone) {
+            if (dropping) {
                 return false;
             }
             body.clear();
@@ -178,7 +180,7 @@ final class ResponseBuffer implements HandlerOutput {
      * connection. Waits until a delivery that has begun is over.
      */
     void drop() {
-        alone(() -> clientGone = true);
+        alone(() -> dropping = true);
     }
 
     /** Runs an action while no other thread writes. It may find that the client has disconnected. */
@@ -217,7 +219,7 @@ final class ResponseBuffer implements HandlerOutput {
             gone(e);
             return;
         }
-        clientGone = true;
+        dropping = true;
         LOG.warn("The container or a filter in front did not accept a recorded response; the caller gets a 500", e);
         HttpServletResponse target = target();
         if (target.isCommitted()) {
@@ -231,7 +233,7 @@ final class ResponseBuffer implements HandlerOutput {
     /** Lets every byte leave at once from now on. It is also kept, as long as it fits. */
     void stopHolding() {
         alone(() -> {
-            if (!streaming && !delivered && !clientGone) {
+            if (!streaming && !delivered && !dropping) {
                 streaming = true;
                 headers.leaving(target());
                 body.writeTo(target(), writer != null);
@@ -266,7 +268,7 @@ final class ResponseBuffer implements HandlerOutput {
     }
 
     private void gone(Exception e) {
-        clientGone = true;
+        dropping = true;
         LOG.debug("The client disconnected; this does not change whether its response is recorded", e);
     }
 
@@ -336,7 +338,7 @@ final class ResponseBuffer implements HandlerOutput {
     /** Does the same to the target if bytes leave at once. */
     private void passOn(Action action) {
         alone(() -> {
-            if (streaming && !clientGone) {
+            if (streaming && !dropping) {
                 headers.leaving(target());
                 action.run();
             }
