@@ -8,7 +8,7 @@ final class HeaderNames {
 
     private HeaderNames() {}
 
-    static boolean isOne(String name) {
+    static boolean isValid(String name) {
         return TOKEN.matcher(name).matches();
     }
 }

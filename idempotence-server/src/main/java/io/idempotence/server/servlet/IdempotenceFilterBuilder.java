@@ -265,7 +265,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     private static void checkKept(String name) {
-        if (!HeaderNames.isOne(name)) {
+        if (!HeaderNames.isValid(name)) {
             throw new IllegalArgumentException(
                     "keepHeaders expects header names, and one of these is not a header name; pass names such as X-Request-Id");
         }

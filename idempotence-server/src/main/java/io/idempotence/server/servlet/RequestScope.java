@@ -28,7 +28,7 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
      */
     static RequestScope header(String name) {
         Objects.requireNonNull(name, "name");
-        if (!HeaderNames.isOne(name)) {
+        if (!HeaderNames.isValid(name)) {
             // All callers would share one scope.
             throw new IllegalArgumentException(
                     "a scope expects the name of a header, such as X-Tenant, and got something else;"

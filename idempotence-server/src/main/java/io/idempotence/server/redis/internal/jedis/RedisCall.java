@@ -127,18 +127,16 @@ final class RedisCall {
         return arguments.clone();
     }
 
-    /**
-     * The sender of calls on one connection. It is itself the form of the call that it sends for the driver, whose own form needs several
-     * lists for each call.
-     */
+    /** The arguments of the calls of one connection, one call after the other. The driver's own class makes several lists for each call. */
     static final class Sender extends CommandArguments {
         private final Connection connection;
         private RedisCall call;
 
-        Sender(Connection connection, RedisCall first) {
-            super(first.command);
+        /** @param any one of the calls, because the driver's class does not begin without a command */
+        Sender(Connection connection, RedisCall any) {
+            super(any.command);
             this.connection = connection;
-            this.call = first;
+            this.call = any;
         }
 
         void send(RedisCall next) {
