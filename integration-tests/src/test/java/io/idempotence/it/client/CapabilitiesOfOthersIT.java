@@ -168,11 +168,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
     @Test
     void callWhoseHandlerFailedAndWhoseNextRunTheRateLimiterRefusesEndsAsItsHandlerDid() {
         alwaysGet(status(500));
-        RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
-        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(FeignDecorators.builder()
-                .withRateLimiter(once)
-                .withRetry(threeTimes())
-                .build())));
+        Orders orders = retriedButLimitedToOneRun();
         assertThatThrownBy(() -> orders.create("x"))
                 .isInstanceOf(FeignException.InternalServerError.class)
                 .satisfies(
@@ -183,12 +179,16 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
     @Test
     void callThatGotA404AndIsThenRefusedByTheLimiterKeepsTheLimitersException() {
         alwaysGet(status(404));
+        Orders orders = retriedButLimitedToOneRun();
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestNotPermitted.class);
+    }
+
+    private Orders retriedButLimitedToOneRun() {
         RateLimiter once = RateLimiter.of("once", oneIn(Duration.ofHours(1)));
-        Orders orders = orders(builder -> builder.addCapability(Resilience4jFeign.capability(FeignDecorators.builder()
+        return orders(builder -> builder.addCapability(Resilience4jFeign.capability(FeignDecorators.builder()
                 .withRateLimiter(once)
                 .withRetry(threeTimes())
                 .build())));
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(RequestNotPermitted.class);
     }
 
     private static RateLimiterConfig oneIn(Duration period) {

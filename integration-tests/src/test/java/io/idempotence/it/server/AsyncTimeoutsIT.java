@@ -16,6 +16,7 @@ import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -44,11 +45,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
     void aTimeoutWhileTheEndIsRecordedDoesNotMakeTheHandlerFail() throws Exception {
         CountDownLatch timedOut = new CountDownLatch(1);
         CompletableFuture<Void> completed = new CompletableFuture<>();
-        FaultyStorage slow = new FaultyStorage(redisStorage()).before((call, key) -> {
-            if (call == FaultyStorage.Call.COMPLETE) {
-                awaitLatch(timedOut);
-            }
-        });
+        FaultyStorage slow = completingAfter(timedOut);
         Idempotence idempotence = idempotence(slow);
         CountDownLatch dispatched = new CountDownLatch(1);
         ServletServer server = start(
@@ -73,10 +70,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
                     });
                 },
                 context -> {
-                    inFront(context, (request, response, chain) -> {
-                        chain.doFilter(request, response);
-                        dispatched.countDown();
-                    });
+                    countFirstDispatches(context, dispatched);
                     IdempotenceFilter.install(context, idempotence);
                 });
         call(server);
@@ -95,11 +89,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
     void aLateResponseNeverReachesTheNextRequestOfTheConnection(String way) throws Exception {
         CountDownLatch nextBegan = new CountDownLatch(1);
         CompletableFuture<Void> completed = new CompletableFuture<>();
-        FaultyStorage slow = new FaultyStorage(redisStorage()).before((call, key) -> {
-            if (call == FaultyStorage.Call.COMPLETE) {
-                awaitLatch(nextBegan);
-            }
-        });
+        FaultyStorage slow = completingAfter(nextBegan);
         CountDownLatch dispatched = new CountDownLatch(1);
         Idempotence idempotence = idempotence(slow);
         ServletServer server = start(
@@ -124,10 +114,7 @@ class AsyncTimeoutsIT extends FilterTestBase {
                     });
                 },
                 context -> {
-                    inFront(context, (request, response, chain) -> {
-                        chain.doFilter(request, response);
-                        dispatched.countDown();
-                    });
+                    countFirstDispatches(context, dispatched);
                     IdempotenceFilter.install(context, idempotence);
                 });
         callThatMayBeCut(server);
@@ -139,6 +126,21 @@ class AsyncTimeoutsIT extends FilterTestBase {
         assertThat(replayed(retried)).isTrue();
         assertThat(retried.statusCode()).isEqualTo(way.equals("error") ? 422 : 201);
         assertThat(runs).hasValue(2);
+    }
+
+    private static FaultyStorage completingAfter(CountDownLatch latch) {
+        return new FaultyStorage(redisStorage()).before((call, key) -> {
+            if (call == FaultyStorage.Call.COMPLETE) {
+                awaitLatch(latch);
+            }
+        });
+    }
+
+    private static void countFirstDispatches(ServletContext context, CountDownLatch dispatched) {
+        inFront(context, (request, response, chain) -> {
+            chain.doFilter(request, response);
+            dispatched.countDown();
+        });
     }
 
     private static void end(HttpServletResponse response, String way) throws IOException {

@@ -11,7 +11,6 @@ import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.Idempotent;
-import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
@@ -20,10 +19,8 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -31,6 +28,7 @@ import org.springframework.cloud.openfeign.EnableFeignClients;
 import org.springframework.cloud.openfeign.FeignClient;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.web.bind.annotation.DeleteMapping;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
@@ -91,20 +89,14 @@ class FeignClientsTest extends OrdersConsumer {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
+    @Import(OrdersConsumer.Events.class)
     @EnableFeignClients(clients = {Orders.class, WithOwnConfiguration.class, Plain.class, FromRegistry.class})
     static class Application {
-        final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-
         @Bean
         IdempotenceClientListener brokenListener() {
             return event -> {
                 throw new IllegalStateException("a listener that throws");
             };
-        }
-
-        @Bean
-        IdempotenceClientListener listener() {
-            return events::add;
         }
 
         @Bean
@@ -138,15 +130,6 @@ class FeignClientsTest extends OrdersConsumer {
                 "idempotence.client.retry.maxAttempts=3",
                 "idempotence.client.clients.orders#createOnce.retry.max-attempts=1",
                 "idempotence.client.clients.plain.enabled=false");
-    }
-
-    @BeforeEach
-    void forgetEvents() {
-        events().clear();
-    }
-
-    private static List<IdempotenceClientEvent> events() {
-        return application.getBean(Application.class).events;
     }
 
     private static <T> T client(Class<T> type) {

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.Idempotent;
-import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.internal.Causes;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
@@ -15,12 +13,10 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.UnaryOperator;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.aop.framework.Advised;
@@ -29,6 +25,7 @@ import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RequestPart;
 import org.springframework.web.client.RestClient;
@@ -58,20 +55,14 @@ class HttpServiceClientsTest extends OrdersConsumer {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
+    @Import(OrdersConsumer.Events.class)
     static class Application {
-        final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-
         @Bean
         OrdersExchange orders(RestClient.Builder builder, @Value("${proxy}") String proxy) {
             return HttpServiceProxyFactory.builderFor(
                             RestClientAdapter.create(builder.baseUrl(proxy).build()))
                     .build()
                     .createClient(OrdersExchange.class);
-        }
-
-        @Bean
-        IdempotenceClientListener listener() {
-            return events::add;
         }
     }
 
@@ -81,15 +72,6 @@ class HttpServiceClientsTest extends OrdersConsumer {
                 Application.class,
                 "idempotence.client.rest-clients=all",
                 "idempotence.client.clients.[127.0.0.1:" + proxy.port() + "#createOnce].retry.max-attempts=1");
-    }
-
-    @BeforeEach
-    void forgetEvents() {
-        events().clear();
-    }
-
-    private static List<IdempotenceClientEvent> events() {
-        return application.getBean(Application.class).events;
     }
 
     /** A client of Boot's builder. */

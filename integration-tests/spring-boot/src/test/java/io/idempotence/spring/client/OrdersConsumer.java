@@ -1,5 +1,9 @@
 package io.idempotence.spring.client;
 
+import io.idempotence.client.IdempotenceClientEvent;
+import io.idempotence.client.IdempotenceClientListener;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -7,6 +11,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.Bean;
 
 /**
  * The base of tests of a consumer: an application whose clients call the orders provider through a proxy. They find the proxy by {@code
@@ -30,8 +35,23 @@ abstract class OrdersConsumer {
         proxy.close();
     }
 
+    /** Keeps the events of an application's calls. Import it to use {@link #events}. */
+    static class Events {
+        private final List<IdempotenceClientEvent> all = new CopyOnWriteArrayList<>();
+
+        @Bean
+        IdempotenceClientListener listener() {
+            return all::add;
+        }
+    }
+
+    static List<IdempotenceClientEvent> events() {
+        return application.getBean(Events.class).all;
+    }
+
     @BeforeEach
     void forget() {
+        application.getBeanProvider(Events.class).ifAvailable(events -> events.all.clear());
         proxy.forget();
         provider.executions().set(0);
     }

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
-import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.RequestRefused;
@@ -17,20 +16,18 @@ import java.net.ServerSocket;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
@@ -44,14 +41,8 @@ import org.springframework.web.client.RestTemplate;
 class RestClientsTest extends OrdersConsumer {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    static class Application {
-        final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-
-        @Bean
-        IdempotenceClientListener listener() {
-            return events::add;
-        }
-    }
+    @Import(OrdersConsumer.Events.class)
+    static class Application {}
 
     @BeforeAll
     static void start() {
@@ -59,15 +50,6 @@ class RestClientsTest extends OrdersConsumer {
                 Application.class,
                 "idempotence.client.rest-clients=all",
                 "idempotence.client.clients.short.deadline=500ms");
-    }
-
-    @BeforeEach
-    void forgetEvents() {
-        events().clear();
-    }
-
-    private static List<IdempotenceClientEvent> events() {
-        return application.getBean(Application.class).events;
     }
 
     static Stream<Named<ClientHttpRequestFactory>> factories() {
