@@ -23,6 +23,7 @@ import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -108,6 +109,22 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertThat(Thread.interrupted()).isTrue();
         assertEnd(UNKNOWN, 2);
+    }
+
+    /** An interceptor in front that decompresses would fail on it. */
+    @Test
+    void responseWithoutABodyOfTheHandlersFailureHasNoHeadersOfOne() throws IOException {
+        alwaysGet(status(401));
+        attempt(1, status(500).withHeader("Content-Encoding", "br").withHeader("X-Trace", "7"));
+        try (Response response = installed().newCall(order().build()).execute()) {
+            assertThat(response.code()).isEqualTo(500);
+            assertThat(response.body().bytes()).isEmpty();
+            assertThat(response.header("X-Trace")).isEqualTo("7");
+            for (String name : List.of("Content-Encoding", "Content-Length", "Transfer-Encoding")) {
+                assertThat(response.header(name)).as(name).isNull();
+            }
+        }
+        assertEnd(FAILED, 2);
     }
 
     // ---- asked again

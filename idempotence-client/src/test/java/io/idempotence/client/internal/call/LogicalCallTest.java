@@ -3,6 +3,8 @@ package io.idempotence.client.internal.call;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.client.IdempotenceClientEvent.Result;
+import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.scope.ScopeHistory.HandlerFailure;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutorService;
@@ -41,6 +43,19 @@ class LogicalCallTest {
         call.ended(result, null);
         call.exit();
         assertThat(hashed).hasValue(hashes);
+    }
+
+    /** The exception of a failure is that of all calls of a scope that reach nobody afterwards, perhaps for hours. */
+    @Test
+    void failureOfTheHandlerKeepsOnlySomeLaterExceptions() {
+        LogicalCall call = TestCalls.withId(Duration.ofMinutes(1));
+        Exception failure = new Exception("500");
+        call.failed(new HandlerFailure(new Observation(), failure));
+        for (int i = 0; i < 100; i++) {
+            assertThat(call.orHandlerFailure(new Exception("refused"))).isSameAs(failure);
+        }
+        assertThat(call.orHandlerFailure(failure)).isSameAs(failure);
+        assertThat(failure.getSuppressed()).hasSize(8);
     }
 
     /** The second of two requests at the same time took itself for one that follows a sent one. */
