@@ -12,8 +12,8 @@ import java.lang.annotation.Target;
  *
  * <ul>
  *   <li><b>On a client method</b>, for example of a Feign interface: its calls carry an ID, or must not, whatever their HTTP method.
- *       Without it, POST and PATCH carry an ID, PUT and DELETE do not. GET, HEAD, OPTIONS and TRACE never do. On an interface, it is also
- *       for the methods that the interface inherits, unless the one that declares them has its own. The client reads only {@link #value()}.
+ *       Without it, POST and PATCH carry an ID, PUT and DELETE do not. GET, HEAD, OPTIONS and TRACE never do. On an interface, it also
+ *       applies to inherited methods, unless the interface that declares them has its own. The client reads only {@link #value()}.
  *   <li><b>On a handler of a Spring MVC controller</b> or on an interface that the controller implements: its requests must carry an ID.
  *       Needs the Spring Boot starter.
  *   <li><b>On a method of another Spring bean</b>, with an {@link #id()}: the method runs once for each ID, and later calls return the first

@@ -49,8 +49,8 @@ import org.jspecify.annotations.Nullable;
  *       the same ID.
  *   <li>With {@link FeignRequestRefusedException}, if the server half refused.
  *   <li>With {@link FeignOutcomeUnknownException}, if the call may have been executed and no later response settled it.
- *   <li>With the usual Feign exception, if no attempt was sent, or if an error status is the last thing known of the operation. What came
- *       after a 5xx without showing more is then a suppressed exception.
+ *   <li>With the usual Feign exception, if no attempt was sent, or if an error status is the last thing known of the operation. If that is a
+ *       5xx, later failures that show nothing about the operation are suppressed exceptions of it.
  *   <li>With the exception of an interceptor or encoder that prevented the request, {@link
  *       io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or {@link IllegalStateException} if two
  *       calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call that

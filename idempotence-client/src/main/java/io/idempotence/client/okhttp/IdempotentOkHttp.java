@@ -21,16 +21,15 @@ import org.jspecify.annotations.Nullable;
  * <p><b>How a call with an ID ends</b> (promise P7), from {@code execute()} or in the callback of {@code enqueue}:
  *
  * <ul>
- *   <li>With a response, error statuses included, as OkHttp does. It has no body if it is that of an earlier attempt, after which nothing
- *       more was learnt of the operation. The body may still be cut while it is read: then make the call again
- *       under the same ID.
+ *   <li>With a response, error statuses included, as OkHttp does. If a later attempt shows nothing about the operation, the response is
+ *       that of the earlier one, without its body. The body may still be cut while it is read: then make the call again under the same ID.
  *   <li>With {@link OkHttpRequestRefusedException}, if the server half refused.
  *   <li>With {@link OkHttpOutcomeUnknownException}, if the call may have been executed and no later response settled it. A retry on {@code
  *       IOException} around the client makes a new call, with a new ID, unless it is inside {@link
  *       io.idempotence.client.IdempotenceScope#with}.
  *   <li>With the usual {@code IOException}, if no attempt was sent, if the request body failed, or if the call was cancelled between two
- *       attempts. Also with an {@code IOException} if the
- *       header is not an ID, two calls would share an ID, an interceptor changes the ID, or a body cannot be written again.
+ *       attempts. Also with an {@code IOException} if the header is not an ID, two calls would share an ID, an interceptor changes the ID, or
+ *       a body cannot be written again.
  * </ul>
  *
  * <p>A call without an ID behaves as if nothing were installed. The pages {@code docs/okhttp.md}, {@code docs/outcomes.md} and {@code

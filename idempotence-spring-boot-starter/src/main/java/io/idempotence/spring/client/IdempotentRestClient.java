@@ -16,9 +16,9 @@ import org.springframework.web.client.RestTemplate;
  * <p><b>How a call with an ID ends</b> (promise P7):
  *
  * <ul>
- *   <li>With a response, error statuses included, which the client's status handlers see. It has no body if it is that of an earlier
- *       attempt, after which nothing more was learnt of the operation. If reading a success fails, the call was
- *       executed, whatever exception Spring makes of it.
+ *   <li>With a response, error statuses included, which the client's status handlers see. If a later attempt shows nothing about the
+ *       operation, the response is that of the earlier one, without its body. If reading a success fails, the call was executed, whatever
+ *       exception Spring makes of it.
  *   <li>With {@link RestRequestRefusedException}, if the server half refused.
  *   <li>With {@link RestOutcomeUnknownException}, if the call may have been executed and no later response settled it.
  *   <li>With {@link org.springframework.web.client.ResourceAccessException}, if no attempt was sent.
