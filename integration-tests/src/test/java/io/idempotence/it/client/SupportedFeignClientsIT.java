@@ -131,7 +131,8 @@ class SupportedFeignClientsIT extends WireMockTestBase {
         attempt(1, ok().withFixedDelay(1_500));
         Orders orders = orders(builder -> builder.options(readTimeout(500)));
         assertThat(orders.create("x")).isEqualTo(OK);
-        assertThat(received()).hasSize(2);
+        // On a busy machine a later attempt may time out, too.
+        assertThat(received()).hasSizeGreaterThan(1);
         assertOneId();
     }
 
