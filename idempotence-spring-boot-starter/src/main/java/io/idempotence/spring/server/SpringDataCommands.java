@@ -26,6 +26,8 @@ import org.springframework.util.ClassUtils;
 class SpringDataCommands implements RedisCommands {
     private static final byte[] SCAN = bytes("return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])");
     private static final String END = "0";
+    /** The key that goes with a scan. Redis checks it although no script reads it, so it is one that the user has the right to. */
+    private static final String KEY = "idem:scan";
 
     private final RedisConnectionFactory connections;
     /** The type with which this driver returns replies of every type. */
@@ -87,7 +89,7 @@ class SpringDataCommands implements RedisCommands {
     /** One key of each primary, in the order of their slots: nodes list each other in different orders. */
     private static List<byte[]> keysOfPrimaries(RedisConnection redis) {
         if (!(redis instanceof RedisClusterConnection cluster)) {
-            return List.of(bytes("any"));
+            return List.of(bytes(KEY));
         }
         SortedMap<Integer, byte[]> keys = new TreeMap<>();
         for (RedisClusterNode node : cluster.clusterGetNodes()) {
@@ -100,10 +102,10 @@ class SpringDataCommands implements RedisCommands {
 
     private static byte[] keyOf(RedisClusterNode node) {
         int number = 0;
-        while (!node.servesSlot(ClusterSlotHashUtil.calculateSlot(Integer.toString(number)))) {
+        while (!node.servesSlot(ClusterSlotHashUtil.calculateSlot(KEY + number))) {
             number++;
         }
-        return bytes(Integer.toString(number));
+        return bytes(KEY + number);
     }
 
     <T> T on(Function<RedisConnection, T> work) {

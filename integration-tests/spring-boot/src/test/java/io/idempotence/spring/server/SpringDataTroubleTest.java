@@ -12,6 +12,7 @@ import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -127,6 +128,19 @@ class SpringDataTroubleTest {
             assertThatThrownBy(() -> storage.find(Claims.newKey()))
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("could not find: the Redis user lacks the right");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void listsNeedNoRightToOtherKeys(Driver driver) throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            jedis.aclSetUser("default", "resetkeys", "~idem:*");
+            IdempotenceStorage storage = storage(driver, redis);
+            StorageKey key = Claims.newKey();
+            Claims.claim(storage, key);
+            assertThat(storage.list("payments")).singleElement().returns(key, IdempotenceRecord::key);
         }
     }
 
