@@ -78,7 +78,7 @@ final class LettuceCommands extends SpringDataCommands {
             return future.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
         } catch (TimeoutException e) {
             future.cancel(false);
-            throw new RedisException("no reply within " + timeout.toMillis() + " ms", e);
+            throw new StorageUnavailableException("no reply within " + timeout.toMillis() + " ms", e);
         } catch (InterruptedException e) {
             future.cancel(false);
             throw interrupted(e);

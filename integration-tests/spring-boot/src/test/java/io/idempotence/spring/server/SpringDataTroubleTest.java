@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.beans.factory.DisposableBean;
@@ -113,6 +114,21 @@ class SpringDataTroubleTest {
                         StorageUnavailableException.class,
                         e -> assertThat(e.nothingWritten()).isFalse())
                 .hasMessageContaining("could not claim");
+    }
+
+    @Test
+    void aReplyThatLettuceWaitsForInVainIsNamed() throws Exception {
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                Jedis jedis = redis.jedis()) {
+            IdempotenceStorage storage = storage(Driver.LETTUCE, redis);
+            Claims.claim(storage, Claims.newKey());
+            jedis.clientPause(60_000);
+            assertThatThrownBy(() -> storage.find(Claims.newKey()))
+                    .isInstanceOfSatisfying(
+                            StorageUnavailableException.class,
+                            e -> assertThat(e.nothingWritten()).isFalse())
+                    .hasMessageContaining("could not find: no reply within 1000 ms");
+        }
     }
 
     @ParameterizedTest
