@@ -7,6 +7,7 @@ import io.idempotence.server.Engine;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -29,8 +30,8 @@ import org.slf4j.LoggerFactory;
  */
 final class DuplicateWait {
     private static final Logger LOG = LoggerFactory.getLogger(DuplicateWait.class);
-    /** The request attribute with the decision that was made while the request waited. */
-    private static final String DECIDED = DuplicateWait.class.getName();
+    /** The request attribute of a request that waits without a thread. */
+    private static final String WAITING = DuplicateWait.class.getName();
 
     private static final Pattern WAIT =
             Pattern.compile("(?:^|[,;])\\s*wait\\s*=\\s*\"?([0-9]{1,9})\"?\\s*(?:$|[,;])", Pattern.CASE_INSENSITIVE);
@@ -120,28 +121,22 @@ final class DuplicateWait {
             HttpServletRequest request,
             HttpServletResponse response,
             CompletableFuture<Decision> decision) {
+        // Here, and not once there is a decision: by then the container may use the request for another one.
+        request.setAttribute(WAITING, new Waiting(this, id, decision));
         AsyncContext async = request.startAsync(request, response);
         // The wait has its own time limit. A container's timeout would send an empty response, as if it were a success.
         async.setTimeout(0);
         Leaving leaving = new Leaving(decision);
         async.addListener(leaving);
-        decision.thenAccept(decided -> {
+        decision.thenRun(() -> {
             if (!leaving.gone) {
-                dispatch(async, request, response, new Decided(this, id, decided));
+                dispatch(async, response);
             }
         });
     }
 
     /** Dispatches the request, or ends it if that fails, because no timeout would end it. */
-    private static void dispatch(
-            AsyncContext async, HttpServletRequest request, HttpServletResponse response, Decided decided) {
-        try {
-            request.setAttribute(DECIDED, decided);
-        } catch (Throwable e) {
-            // Perhaps a listener of the application threw.
-            fail(async, response, e);
-            return;
-        }
+    private static void dispatch(AsyncContext async, HttpServletResponse response) {
         try {
             async.dispatch();
         } catch (IllegalStateException e) {
@@ -164,15 +159,22 @@ final class DuplicateWait {
         }
     }
 
-    /** The decision for a request that waited, to be sent in the ASYNC dispatch that follows. */
-    record Decided(DuplicateWait by, IdempotenceId id, Decision decision) {}
+    /** A request that waits for its decision, or has it: its response is sent in the ASYNC dispatch that follows. */
+    private record Waiting(DuplicateWait by, IdempotenceId id, CompletableFuture<Decision> decision) {}
 
-    /** Removes and returns the decision for a request that waited here; null if it did not wait, or if it already has its response. */
+    /** The decision for a request that waited. */
+    record Decided(IdempotenceId id, Decision decision) {}
+
+    /** Returns the decision for a request that waited here; null if it did not wait, still waits, or already has its response. */
     @Nullable
     Decided takeDecided(HttpServletRequest request) {
-        if (request.getAttribute(DECIDED) instanceof Decided decided && decided.by == this) {
-            request.removeAttribute(DECIDED);
-            return decided;
+        if (request.getDispatcherType() == DispatcherType.ASYNC
+                && request.getAttribute(WAITING) instanceof Waiting waiting
+                && waiting.by == this
+                && waiting.decision.isDone()
+                && !waiting.decision.isCompletedExceptionally()) {
+            request.removeAttribute(WAITING);
+            return new Decided(waiting.id, waiting.decision.join());
         }
         return null;
     }
