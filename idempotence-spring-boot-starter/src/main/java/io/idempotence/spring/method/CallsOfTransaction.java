@@ -22,6 +22,8 @@ final class CallsOfTransaction implements TransactionSynchronization {
     /** The number of each savepoint, in the order in which they were made. One that was made before the first call is not among them. */
     private final Map<Object, Integer> savepoints = new IdentityHashMap<>();
 
+    private boolean commitSent;
+
     /**
      * A call that ran.
      *
@@ -77,6 +79,14 @@ final class CallsOfTransaction implements TransactionSynchronization {
         return first;
     }
 
+    /** The commit of the transaction of this thread is sent now. If it fails, nobody knows whether it took effect. */
+    static void committing() {
+        if (TransactionSynchronizationManager.isSynchronizationActive()) {
+            among(TransactionSynchronizationManager.getSynchronizations().stream())
+                    .forEach(calls -> calls.commitSent = true);
+        }
+    }
+
     /** Returns a future of the outcome, as of {@link SurroundingTransaction#whenEnded}. */
     CompletionStage<Object> add(IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome) {
         Ran ran = new Ran(execution, outcome, effects.countsCurrent(), savepoints.size(), new CompletableFuture<>());
@@ -113,7 +123,7 @@ final class CallsOfTransaction implements TransactionSynchronization {
     @Override
     public void afterCompletion(int status) {
         calls.values().forEach(ran -> {
-            if (status == STATUS_ROLLED_BACK) {
+            if (status == STATUS_ROLLED_BACK && !commitSent) {
                 rolledBack(ran);
             } else {
                 committed(ran, status == STATUS_COMMITTED);

@@ -103,11 +103,14 @@ final class TransactionEffects {
         return marking;
     }
 
-    private void ended(TransactionExecution transaction, boolean mayHaveTakenEffect) {
-        if (committing.remove(transaction) && mayHaveTakenEffect) {
+    /** Returns whether the transaction took effect, as far as anybody knows. */
+    private boolean ended(TransactionExecution transaction, boolean mayBeCommitted) {
+        boolean mayHaveTakenEffect = committing.remove(transaction) && mayBeCommitted;
+        if (mayHaveTakenEffect && declaresEffects.get()) {
             IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
         }
         unattributed.end(transaction, mayHaveTakenEffect);
+        return mayHaveTakenEffect;
     }
 
     /** Whether a database reports that it rolled the transaction back. After any other failure of a commit, nobody knows. */
@@ -129,11 +132,11 @@ final class TransactionEffects {
         return false;
     }
 
-    /** Whether a rollback after a failed commit does nothing, so that its success shows nothing. */
-    private static boolean isOfJpa(TransactionExecution transaction) {
+    /** Whether a rollback that the manager reports is one of the transaction, and not of a connection that lost it. */
+    private static boolean isOfJta(TransactionExecution transaction) {
         return transaction instanceof DefaultTransactionStatus status
                 && status.hasTransaction()
-                && status.getTransaction().getClass().getName().startsWith("org.springframework.orm.");
+                && status.getTransaction().getClass().getName().startsWith("org.springframework.transaction.jta.");
     }
 
     /** The listener for a transaction manager. It is no bean, because Spring Boot would add it to some managers, too. */
@@ -161,11 +164,13 @@ final class TransactionEffects {
             if (isEffect && marks.isOn()) {
                 mark(transaction);
             }
-            if (isEffect && declaresEffects.get()) {
-                if (isInExecution()) {
-                    committing.add(transaction);
-                } else {
+            if (isEffect) {
+                committing.add(transaction);
+                if (declaresEffects.get() && !isInExecution()) {
                     unattributed.begin(transaction);
+                }
+                if (!SilentTransactions.isSilent(transaction) && !isOfJta(transaction)) {
+                    CallsOfTransaction.committing();
                 }
             }
         }
@@ -196,15 +201,17 @@ final class TransactionEffects {
                                     : TransactionSynchronization.STATUS_ROLLED_BACK);
         }
 
-        /** Also called after a commit that failed, with a failure unless the rollback succeeded. */
+        /**
+         * Also called after a commit that failed, with a failure unless the rollback succeeded. Such a rollback shows nothing: the commit's
+         * reply may be lost, and then there is nothing to roll back.
+         */
         @Override
         public void afterRollback(TransactionExecution transaction, @Nullable Throwable failure) {
             SynchronizedTransaction.end(transaction);
-            boolean mayBeCommitted = failure == null ? isOfJpa(transaction) : !isRolledBack(failure);
-            ended(transaction, mayBeCommitted);
+            boolean isRolledBack = failure == null ? isOfJta(transaction) : isRolledBack(failure);
             silent.end(
                     transaction,
-                    mayBeCommitted
+                    ended(transaction, !isRolledBack)
                             ? TransactionSynchronization.STATUS_UNKNOWN
                             : TransactionSynchronization.STATUS_ROLLED_BACK);
         }

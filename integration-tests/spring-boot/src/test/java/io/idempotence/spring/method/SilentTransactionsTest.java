@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -71,6 +72,7 @@ class SilentTransactionsTest {
     static class Messages extends AbstractPlatformTransactionManager {
         private final AtomicInteger commits = new AtomicInteger();
         private RuntimeException commitFails;
+        private RuntimeException rollbackFails;
 
         Messages() {
             setTransactionSynchronization(SYNCHRONIZATION_NEVER);
@@ -94,8 +96,8 @@ class SilentTransactionsTest {
 
         @Override
         protected void doRollback(DefaultTransactionStatus status) {
-            if (commitFails != null) {
-                throw commitFails;
+            if (rollbackFails != null) {
+                throw rollbackFails;
             }
         }
     }
@@ -213,12 +215,15 @@ class SilentTransactionsTest {
         }
     }
 
-    @Test
-    void aCommitThatMayHaveFailedIsUnknown() {
+    /** After a commit that Kafka did not confirm, its producer ignores the abort. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aCommitThatMayHaveFailedIsUnknown(boolean isRollbackIgnored) {
         try (ConfigurableApplicationContext application = start()) {
             Once once = application.getBean(Once.class);
             Messages messages = application.getBean(Messages.class);
             messages.commitFails = new IllegalStateException("the broker does not respond");
+            messages.rollbackFails = isRollbackIgnored ? null : messages.commitFails;
             assertThatThrownBy(() -> new TransactionTemplate(messages).executeWithoutResult(status -> once.run(id)))
                     .isSameAs(messages.commitFails);
             assertThatThrownBy(() -> once.run(id))

@@ -1,0 +1,245 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.zaxxer.hikari.HikariDataSource;
+import io.idempotence.Idempotent;
+import io.idempotence.server.ExecutionRefusedException;
+import jakarta.persistence.EntityManagerFactory;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Map;
+import java.util.UUID;
+import javax.sql.DataSource;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Primary;
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.orm.jpa.JpaTransactionManager;
+import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
+import org.springframework.orm.jpa.persistenceunit.PersistenceManagedTypes;
+import org.springframework.orm.jpa.vendor.HibernateJpaVendorAdapter;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.support.TransactionSynchronization;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+import org.springframework.transaction.support.TransactionTemplate;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** Commits whose reply is lost, on a pool whose connections then have nothing to roll back and say so without an error. */
+@Timeout(180)
+class LostCommitsTest {
+    private static TestServer server;
+
+    private final String id = UUID.randomUUID().toString();
+
+    @BeforeAll
+    static void start() {
+        server = TestServer.start(Application.class);
+    }
+
+    @AfterAll
+    static void stop() {
+        server.close();
+    }
+
+    /** As Druid's. The commit takes effect. */
+    static final class Losing extends DelegatingDataSource {
+        Losing(DataSource pool) {
+            super(pool);
+        }
+
+        @Override
+        public Connection getConnection() throws SQLException {
+            Connection connection = super.getConnection();
+            boolean[] isLost = new boolean[1];
+            return (Connection) Proxy.newProxyInstance(
+                    Losing.class.getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, arguments) -> {
+                        boolean isCommit = method.getName().equals("commit");
+                        if (method.getName().equals("rollback") && isLost[0]) {
+                            return null;
+                        }
+                        try {
+                            return method.invoke(connection, arguments);
+                        } catch (InvocationTargetException e) {
+                            throw e.getCause();
+                        } finally {
+                            if (isCommit && Operations.LOSES.get()) {
+                                isLost[0] = true;
+                                throw new SQLException("the reply was lost", "08007");
+                            }
+                        }
+                    });
+        }
+    }
+
+    @Import({Handlers.class, Operations.class})
+    static class Application {
+        @Bean
+        DataSource dataSource() {
+            HikariDataSource pool = new HikariDataSource();
+            pool.setJdbcUrl("jdbc:h2:mem:" + UUID.randomUUID());
+            pool.setUsername("sa");
+            new JdbcTemplate(pool).execute("create table effect (id varchar(100) not null)");
+            return new Losing(pool);
+        }
+
+        @Bean
+        LocalContainerEntityManagerFactoryBean entityManagerFactory(DataSource dataSource) {
+            LocalContainerEntityManagerFactoryBean factory = new LocalContainerEntityManagerFactoryBean();
+            factory.setDataSource(dataSource);
+            factory.setManagedTypes(PersistenceManagedTypes.of(JpaTransactionsTest.Booking.class.getName()));
+            factory.setJpaVendorAdapter(new HibernateJpaVendorAdapter());
+            return factory;
+        }
+
+        @Bean
+        @Primary
+        PlatformTransactionManager jdbc(DataSource dataSource) {
+            return new JdbcTransactionManager(dataSource);
+        }
+
+        @Bean
+        PlatformTransactionManager jpa(EntityManagerFactory factory) {
+            return new JpaTransactionManager(factory);
+        }
+    }
+
+    static class Operations {
+        static final ThreadLocal<Boolean> LOSES = ThreadLocal.withInitial(() -> false);
+
+        private final JdbcTemplate jdbc;
+        private final Map<String, PlatformTransactionManager> managers;
+
+        Operations(DataSource dataSource, Map<String, PlatformTransactionManager> managers) {
+            this.jdbc = new JdbcTemplate(dataSource);
+            this.managers = managers;
+        }
+
+        TransactionTemplate transaction(String manager) {
+            return new TransactionTemplate(managers.get(manager));
+        }
+
+        void insert(String id) {
+            jdbc.update("insert into effect values (?)", id);
+        }
+
+        int effects(String id) {
+            return jdbc.queryForObject("select count(*) from effect where id = ?", Integer.class, id);
+        }
+
+        @Idempotent(id = "#id")
+        public void once(String id) {
+            insert(id);
+        }
+    }
+
+    @RestController
+    @Idempotent
+    static class Handlers {
+        private final Operations operations;
+
+        Handlers(Operations operations) {
+            this.operations = operations;
+        }
+
+        @PostMapping("/{manager}/lost/{id}")
+        String lost(@PathVariable("manager") String manager, @PathVariable("id") String id) {
+            Operations.LOSES.set(true);
+            try {
+                operations.transaction(manager).executeWithoutResult(status -> operations.insert(id));
+                return "never";
+            } finally {
+                Operations.LOSES.remove();
+            }
+        }
+
+        @PostMapping("/{manager}/refused/{id}")
+        String refused(@PathVariable("manager") String manager, @PathVariable("id") String id) {
+            operations.transaction(manager).executeWithoutResult(status -> {
+                operations.insert(id);
+                refuseCommit();
+            });
+            return "never";
+        }
+    }
+
+    /** Registers a callback that keeps the commit from being sent. */
+    private static void refuseCommit() {
+        TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+            @Override
+            public void beforeCommit(boolean readOnly) {
+                throw new IllegalStateException("before the commit");
+            }
+        });
+    }
+
+    private Operations operations() {
+        return server.bean(Operations.class);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"jdbc", "jpa"})
+    @DisplayName("P6: a commit whose reply was lost does not release the ID, although a rollback succeeds")
+    void aHandlerWhoseCommitIsLostIsUnknown(String manager) {
+        server.assertUnknownAfterAFailure("/" + manager + "/lost/" + id, id);
+        assertThat(operations().effects(id)).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"jdbc", "jpa"})
+    @DisplayName("P6: a bean method does not run again after the commit of its caller was lost")
+    void aBeanMethodIsUnknownIfTheCommitOfItsCallerIsLost(String manager) {
+        TransactionTemplate callers = operations().transaction(manager);
+        Operations.LOSES.set(true);
+        try {
+            assertThatThrownBy(() ->
+                            callers.executeWithoutResult(status -> operations().once(id)))
+                    .isInstanceOf(DataAccessException.class);
+        } finally {
+            Operations.LOSES.remove();
+        }
+        assertThatThrownBy(() -> operations().once(id))
+                .isInstanceOf(ExecutionRefusedException.class)
+                .hasMessageContaining("outcome-unknown");
+        assertThat(operations().effects(id)).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"jdbc", "jpa"})
+    void aCommitThatIsNotSentIsReleased(String manager) {
+        server.assertRunsAgainAfterAFailure("/" + manager + "/refused/" + id, id);
+        TransactionTemplate callers = operations().transaction(manager);
+        assertThatThrownBy(() -> callers.executeWithoutResult(status -> {
+                    operations().once(id);
+                    refuseCommit();
+                }))
+                .hasMessage("before the commit");
+        operations().once(id);
+        assertThat(operations().effects(id)).isEqualTo(1);
+    }
+
+    @Test
+    void aTransactionThatIsMarkedForRollbackIsReleased() {
+        operations().transaction("jdbc").executeWithoutResult(status -> {
+            operations().once(id);
+            status.setRollbackOnly();
+        });
+        operations().once(id);
+        assertThat(operations().effects(id)).isEqualTo(1);
+    }
+}
