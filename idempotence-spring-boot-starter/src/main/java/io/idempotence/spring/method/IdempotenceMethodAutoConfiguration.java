@@ -149,7 +149,7 @@ public class IdempotenceMethodAutoConfiguration {
             boolean hasJdbc = ClassUtils.isPresent(
                     "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
             return hasJdbc
-                    ? new JdbcAppliedMarks(storage::getIfUnique, () -> isStorageMade(beans))
+                    ? new JdbcAppliedMarks(storage::stream, () -> isStorageMade(beans))
                     : new AppliedMarks.None();
         }
 

@@ -8,11 +8,13 @@ import io.idempotence.spring.server.IdempotenceServerProperties;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.sql.Connection;
 import java.util.Collections;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
@@ -27,7 +29,7 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  * Thread-safe.
  */
 final class JdbcAppliedMarks implements AppliedMarks {
-    private final Supplier<@Nullable IdempotenceStorage> storages;
+    private final Supplier<Stream<IdempotenceStorage>> storages;
     private final BooleanSupplier isStorageMade;
     /** Executions with a committed mark. There is one mark for each ID, and it covers later transactions of the same execution. */
     private final Set<IdempotentExecution> marked =
@@ -37,10 +39,10 @@ final class JdbcAppliedMarks implements AppliedMarks {
     private volatile @Nullable Optional<JdbcIdempotenceStorage> known;
 
     /**
-     * @param storages the storage, null if there is not exactly one
+     * @param storages the beans; of several, at most one may be in this mode
      * @param isStorageMade whether there may have been an execution: a transaction must not make the storage
      */
-    JdbcAppliedMarks(Supplier<@Nullable IdempotenceStorage> storages, BooleanSupplier isStorageMade) {
+    JdbcAppliedMarks(Supplier<Stream<IdempotenceStorage>> storages, BooleanSupplier isStorageMade) {
         this.storages = storages;
         this.isStorageMade = isStorageMade;
     }
@@ -51,20 +53,33 @@ final class JdbcAppliedMarks implements AppliedMarks {
             if (!isStorageMade.getAsBoolean()) {
                 return Optional.empty();
             }
-            found = unwrapped() instanceof JdbcIdempotenceStorage jdbc && jdbc.isInTransaction()
-                    ? Optional.of(jdbc)
-                    : Optional.empty();
+            found = inThisMode();
             known = found;
         }
         return found;
     }
 
-    private @Nullable Object unwrapped() {
-        Object storage = storages.get();
-        for (Object target = storage; target != null; target = AopProxyUtils.getSingletonTarget(target)) {
-            storage = target;
+    private Optional<JdbcIdempotenceStorage> inThisMode() {
+        List<JdbcIdempotenceStorage> found = storages.get()
+                .map(JdbcAppliedMarks::unwrapped)
+                .filter(JdbcIdempotenceStorage.class::isInstance)
+                .map(JdbcIdempotenceStorage.class::cast)
+                .filter(JdbcIdempotenceStorage::isInTransaction)
+                .distinct()
+                .toList();
+        if (found.size() > 1) {
+            throw SetUpException.of(
+                    found.size()
+                            + " storages are in in-transaction mode. The starter sets marks for one only, so operations of"
+                            + " another could run twice.",
+                    "Keep one of them, or build the others without inTransaction().");
         }
-        return storage;
+        return found.stream().findFirst();
+    }
+
+    private static Object unwrapped(Object storage) {
+        Object target = AopProxyUtils.getSingletonTarget(storage);
+        return target == null ? storage : unwrapped(target);
     }
 
     @Override
@@ -74,16 +89,18 @@ final class JdbcAppliedMarks implements AppliedMarks {
 
     @Override
     public void check(IdempotenceServerProperties properties) {
+        if (isStorageMade.getAsBoolean()) {
+            inThisMode();
+        }
         if (properties.storage() != Storage.JDBC || !properties.jdbc().inTransaction()) {
             return;
         }
-        Object storage = unwrapped();
-        // Without a single storage, something else fails the start, or the application does without it.
-        if (storage != null && !(storage instanceof JdbcIdempotenceStorage)) {
+        List<Object> found = storages.get().map(JdbcAppliedMarks::unwrapped).toList();
+        if (!found.isEmpty() && found.stream().noneMatch(JdbcIdempotenceStorage.class::isInstance)) {
             throw SetUpException.ofProperty(
                     "idempotence.server.jdbc.in-transaction",
                     true,
-                    "the storage is wrapped in a " + storage.getClass().getName()
+                    "the storage is wrapped in a " + found.get(0).getClass().getName()
                             + ", so its marks cannot be set, and an operation could run twice",
                     "Wrap the storage in a proxy of Spring AOP, or wrap the DataSource instead.",
                     null);

@@ -43,6 +43,10 @@ final class TransactionManagers implements BeanPostProcessor, SmartInitializingS
             seen.add(beanName);
         }
         if (bean instanceof ConfigurableTransactionManager manager) {
+            if (manager.getTransactionExecutionListeners().contains(listener)) {
+                // It is a bean under another name, too.
+                return bean;
+            }
             // First, because another listener that throws ends the round.
             List<TransactionExecutionListener> listeners = new ArrayList<>();
             listeners.add(listener);

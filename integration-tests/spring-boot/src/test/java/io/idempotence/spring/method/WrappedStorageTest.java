@@ -3,10 +3,13 @@ package io.idempotence.spring.method;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.UUID;
+import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -24,6 +27,9 @@ import org.springframework.web.bind.annotation.RestController;
 /** In-transaction mode with a storage inside a wrapper, for example one that observes it. */
 @ExtendWith(OutputCaptureExtension.class)
 class WrappedStorageTest {
+    private static final String DATABASE =
+            "--spring.datasource.url=jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1";
+
     @RestController
     static class Bookings {
         @Transactional
@@ -78,10 +84,40 @@ class WrappedStorageTest {
         }
     }
 
+    /** The application chooses between its storages itself. */
+    @Import(Bookings.class)
+    static class OneOfTwo {
+        @Bean
+        JdbcIdempotenceStorage inTransaction(DataSource dataSource) {
+            return JdbcIdempotenceStorage.builder(dataSource)
+                    .createIfMissing()
+                    .inTransaction()
+                    .build();
+        }
+
+        @Bean
+        IdempotenceStorage other() {
+            return IdempotenceStorage.inMemory();
+        }
+
+        @Bean
+        Idempotence idempotence(JdbcIdempotenceStorage storage) {
+            return Idempotence.over(storage);
+        }
+    }
+
+    @Import(OneOfTwo.class)
+    static class TwoInTransactions {
+        @Bean
+        IdempotenceStorage second(DataSource dataSource) {
+            return JdbcIdempotenceStorage.builder(dataSource).inTransaction().build();
+        }
+    }
+
     private static TestServer start(Class<?> application) {
         return TestServer.start(
                 application,
-                "--spring.datasource.url=jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1",
+                DATABASE,
                 "--idempotence.server.storage=jdbc",
                 "--idempotence.server.jdbc.create-if-missing=true",
                 "--idempotence.server.jdbc.in-transaction=true");
@@ -90,11 +126,34 @@ class WrappedStorageTest {
     @Test
     void aStorageInSpringProxiesIsMarked() {
         try (TestServer server = start(InProxies.class)) {
-            assertThat(server.post("/book", "one").body()).isEqualTo("booked");
-            assertThat(server.bean(JdbcTemplate.class)
-                            .queryForObject("select count(*) from idempotence_applied", Integer.class))
-                    .isEqualTo(1);
+            assertIsMarked(server);
         }
+    }
+
+    @Test
+    void aStorageBesideAnotherIsMarked() {
+        try (TestServer server = TestServer.start(OneOfTwo.class, DATABASE)) {
+            assertIsMarked(server);
+        }
+    }
+
+    private static void assertIsMarked(TestServer server) {
+        JdbcTemplate jdbc = server.bean(JdbcTemplate.class);
+        jdbc.update("delete from idempotence_applied");
+        assertThat(server.post("/book", UUID.randomUUID().toString()).body()).isEqualTo("booked");
+        assertThat(jdbc.queryForObject("select count(*) from idempotence_applied", Integer.class))
+                .isEqualTo(1);
+    }
+
+    @Test
+    void twoStoragesInThisModeFailTheStart(CapturedOutput output) {
+        assertThatThrownBy(() ->
+                        TestServer.start(TwoInTransactions.class, DATABASE).close())
+                .isNotNull();
+
+        assertThat(output)
+                .contains("2 storages are in in-transaction mode.")
+                .contains("Keep one of them, or build the others without inTransaction().");
     }
 
     @Test
