@@ -61,6 +61,26 @@ class RedisClusterFailoverTest {
     }
 
     @Test
+    @DisplayName("P6: a slot is available again when its primary hangs and a replica has taken its place")
+    void theReplicaOfAPrimaryThatHangsIsFound() {
+        try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica();
+                RedisIdempotenceStorage storage = as(cluster).build();
+                RedisIdempotenceStorage careful = as(cluster, "wait")
+                        .waitForReplicas(1, Duration.ofMillis(1_500))
+                        .build()) {
+            StorageKey claimed = keyOfTheFirst();
+            Claims.claim(storage, claimed);
+            Claims.claim(careful, keyOfTheFirst());
+
+            cluster.nodes().get(0).pause();
+
+            assertThat(await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                            .until(() -> storage.claim(Claims.request(claimed)), reply -> true))
+                    .isInstanceOf(ClaimResult.InProgress.class);
+        }
+    }
+
+    @Test
     void recordsAreListedAlthoughAReplicaHasDied() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica()) {
             EmbeddedRedis replica = cluster.replicas().get(0);

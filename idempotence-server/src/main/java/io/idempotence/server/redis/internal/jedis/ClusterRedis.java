@@ -52,7 +52,7 @@ final class ClusterRedis extends PooledRedis {
         int slot = JedisClusterCRC16.getSlot(key);
         HostAndPort node = provider.getNode(slot);
         if (node == null) {
-            provider.renewSlotCache();
+            renewSlots.run();
             node = provider.getNode(slot);
         }
         return node != null ? node : anyNode(slot);
@@ -69,19 +69,17 @@ final class ClusterRedis extends PooledRedis {
 
     @Override
     boolean mayRepeat(JedisException failure, int attempts, long nanos) {
-        if (attempts == ATTEMPTS || nanos > PATIENCE_NANOS) {
-            return false;
-        }
+        boolean isTooLate = nanos > PATIENCE_NANOS;
         // A connection that broke may have been idle for long.
-        // If a second one breaks too, the slot may have a new primary.
+        // If a second one breaks too, or if the first one hung, the slot may have a new primary.
         boolean broken = failure instanceof JedisConnectionException;
-        if (failure instanceof JedisMovedDataException || (broken && attempts > 1)) {
-            provider.renewSlotCache();
-        }
         // A primary that restarts redirects nobody, although its replica may have its slots by now.
         boolean isRestarting = RedisErrors.isNoPrimary(failure) || RedisErrors.isClusterDown(failure);
-        if (isRestarting) {
+        if (failure instanceof JedisMovedDataException || isRestarting || (broken && (attempts > 1 || isTooLate))) {
             renewSlots.run();
+        }
+        if (attempts == ATTEMPTS || isTooLate) {
+            return false;
         }
         return broken || failure instanceof JedisRedirectionException || (isRestarting && attempts == 1);
     }
