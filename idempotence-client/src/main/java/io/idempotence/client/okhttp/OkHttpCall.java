@@ -54,6 +54,7 @@ final class OkHttpCall implements ClientAdapter {
     private final Watchdog watchdog;
     private final LogicalCall logical;
     private @Nullable RepeatableBody body;
+    private volatile @Nullable Watch watch;
 
     OkHttpCall(
             Chain chain,
@@ -77,8 +78,10 @@ final class OkHttpCall implements ClientAdapter {
         return logical;
     }
 
+    /** Also if the watchdog has begun to cancel it. */
     private boolean isCanceled() {
-        return chain.call().isCanceled();
+        Watch watched = watch;
+        return chain.call().isCanceled() || (watched != null && watched.isAborted());
     }
 
     private static Duration deadline(Chain chain, IdempotenceClientConfig config) {
@@ -103,16 +106,28 @@ final class OkHttpCall implements ClientAdapter {
         Chain clipped = clip(chain, logical.deadline());
         Request request = prepared(header, attempt, clipped, seen);
         logical.countRequest();
-        Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
-        watch.exit(chain.call()::cancel);
+        Watch watched = watchdog.watch(logical.deadline(), Thread.currentThread());
+        watch = watched;
+        watched.exit(chain.call()::cancel);
+        Response response;
         try {
             OkHttpAttempt sent = new OkHttpAttempt(wire.redirects(), seen, logical, header, body);
-            return wire.send(sent, clipped, request);
+            response = wire.send(sent, clipped, request);
         } catch (IOException e) {
-            throw watch.reason(e);
+            throw watched.reason(e);
         } finally {
-            watch.ended();
+            watched.ended();
         }
+        if (isCanceled()) {
+            // OkHttp would throw in place of the response, and the caller would take that for a request that was not
+            // sent.
+            response.close();
+            IOException canceled = new IOException("Canceled");
+            seen.failed(canceled);
+            seen.mustNotBeSentAgain();
+            throw canceled;
+        }
+        return response;
     }
 
     /**

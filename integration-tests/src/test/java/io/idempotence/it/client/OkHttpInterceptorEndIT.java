@@ -38,6 +38,8 @@ import okhttp3.Request;
 import okhttp3.Response;
 import okio.Buffer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The ends of calls whose callers enqueue them, give up, or set a time limit of their own. */
 class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
@@ -111,6 +113,43 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         assertEnd(UNKNOWN, 2);
     }
 
+    /** OkHttp throws "Canceled" in place of a response, which would read as "not executed". */
+    @ParameterizedTest
+    @ValueSource(ints = {200, 400, 500})
+    void responseThatTheDeadlineOvertakesIsUnknown(int status) {
+        alwaysGet(status(status));
+        OkHttpClient client =
+                installed(fast().deadline(Duration.ofMillis(500)), OkHttpInterceptorEndIT::awaitingItsEnd);
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(received()).hasSize(1);
+    }
+
+    @Test
+    void responseThatAnInterruptOvertakesIsUnknown() {
+        OkHttpClient client = installed(
+                fast(),
+                builder -> awaitingItsEnd(builder).addInterceptor(chain -> {
+                    Response response = chain.proceed(chain.request());
+                    Thread.currentThread().interrupt();
+                    return response;
+                }));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertEnd(UNKNOWN, 1);
+    }
+
+    /** Adds an interceptor that holds each response until the call is cancelled. */
+    private static OkHttpClient.Builder awaitingItsEnd(OkHttpClient.Builder builder) {
+        return builder.addInterceptor(chain -> {
+            Response response = chain.proceed(chain.request());
+            while (!chain.call().isCanceled()) {
+                Thread.onSpinWait();
+            }
+            return response;
+        });
+    }
+
     /** An interceptor in front that decompresses would fail on it. */
     @Test
     void responseWithoutABodyOfTheHandlersFailureHasNoHeadersOfOne() throws IOException {
@@ -181,6 +220,20 @@ class OkHttpInterceptorEndIT extends OkHttpInterceptorTestBase {
         }
         assertEnd(UNKNOWN, 1);
         assertThat(events.get(0).requests()).isEqualTo(1);
+    }
+
+    @Test
+    void responseThatIsCancelledOnItsWayBackIsUnknown() {
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> {
+                    Response response = chain.proceed(chain.request());
+                    chain.call().cancel();
+                    return response;
+                }));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1);
+        assertThat(received()).hasSize(1);
     }
 
     @Test

@@ -123,6 +123,11 @@ public final class Watchdog {
             return last == null ? new Departure() : last;
         }
 
+        /** Whether an exit has run or may still run. If it is false after {@link #ended}, none runs. */
+        public boolean isAborted() {
+            return aborted;
+        }
+
         /** Ends the watch, because the attempt is over. The caller reads the rest of the response. */
         public void ended() {
             ended = true;

@@ -55,6 +55,7 @@ class WatchdogTest {
         watch.exit(() -> closed.set(true));
         assertThat(closing.await(60, TimeUnit.SECONDS)).isTrue();
         watch.ended();
+        assertThat(watch.isAborted()).isTrue();
         goesOn.countDown();
         awaitBackground();
         assertThat(closed).isFalse();
