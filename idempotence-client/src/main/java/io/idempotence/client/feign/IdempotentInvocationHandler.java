@@ -98,7 +98,7 @@ final class IdempotentInvocationHandler implements InvocationHandler {
         if (notMade) {
             call.notMade();
         }
-        boolean refusal = Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
+        boolean refusal = LayerFailures.containsRefusal(thrown);
         if (!call.logical().isHiddenBy(thrown, refusal)) {
             return notMade || refusal ? call.logical().orHandlerFailure(thrown) : thrown;
         }

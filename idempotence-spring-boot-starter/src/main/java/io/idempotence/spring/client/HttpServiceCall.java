@@ -3,14 +3,12 @@ package io.idempotence.spring.client;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
 import io.idempotence.Idempotent;
-import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.client.internal.scope.ThreadBound;
-import io.idempotence.internal.Causes;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;
@@ -48,7 +46,9 @@ final class HttpServiceCall {
     private final CallerContext caller = CallerContext.current();
     private final AtomicReference<@Nullable Request> first = new AtomicReference<>();
     private volatile @Nullable RestCall last;
-    private volatile @Nullable RestCall lastUnknown;
+    /** Of several IDs, that of the first call that ended as unknown. */
+    private volatile @Nullable RestCall unknown;
+
     private volatile boolean running;
     private volatile boolean marked;
     private volatile boolean intercepted;
@@ -164,20 +164,19 @@ final class HttpServiceCall {
     private Throwable endOf(Exception thrown, AtomicBoolean warned) {
         giveUp();
         RestCall call = last;
-        if (call == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
+        if (call == null) {
             return thrown;
         }
-        RestCall before = lastUnknown;
-        if (before != null
-                && !Objects.equals(before.logical().id(), call.logical().id())) {
+        RestCall before = unknown;
+        if (before != null && !haveOneId(before, call)) {
             // The end of another call under another ID tells nothing about it.
-            return before.unknown(new Observation(), thrown);
+            return before.logical().isUnknownIn(thrown) ? thrown : before.unknown(new Observation(), thrown);
         }
-        if (call.logical().id() == null) {
+        if (call.logical().id() == null || call.logical().isUnknownIn(thrown)) {
             return thrown;
         }
         boolean gaveUp = running || call.logical().isLostBy(thrown);
-        boolean refusal = Causes.of(thrown).anyMatch(LayerFailures::isRefusal);
+        boolean refusal = LayerFailures.containsRefusal(thrown);
         boolean hidesFailure = refusal && call.logical().handlerFailure() != null;
         if (!gaveUp && !hidesFailure && !call.logical().isHiddenBy(thrown, refusal)) {
             return thrown;
@@ -238,9 +237,14 @@ final class HttpServiceCall {
 
     void ended(RestCall call) {
         running = false;
-        if (call.logical().isUnknown()) {
-            lastUnknown = call;
+        RestCall before = unknown;
+        if (before == null || haveOneId(before, call)) {
+            unknown = call.logical().isUnknown() ? call : null;
         }
+    }
+
+    private static boolean haveOneId(RestCall one, RestCall other) {
+        return Objects.equals(one.logical().id(), other.logical().id());
     }
 
     String method() {

@@ -1,5 +1,6 @@
 package io.idempotence.client.internal.call;
 
+import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
@@ -8,6 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -123,6 +125,16 @@ public final class LayerFailures {
         if (around != null && around.ofDefaultMethod && around.calls.remove(ofCall) && returned) {
             around.lastReturned = ofCall;
         }
+    }
+
+    /** Whether {@code thrown} contains the refusal of a layer to make the call that it is around, or another run of that call. */
+    public static boolean containsRefusal(Throwable thrown) {
+        return causes(thrown).anyMatch(LayerFailures::isRefusal);
+    }
+
+    /** An exception and its causes. Those of an unknown outcome are left out: they tell of the call that had it, perhaps a fallback's. */
+    static Stream<Throwable> causes(Throwable thrown) {
+        return Causes.of(thrown).takeWhile(cause -> !(cause instanceof OutcomeUnknown));
     }
 
     /** Whether a layer refused to pass a request on. It may have passed it on before. */

@@ -205,12 +205,12 @@ public final class LogicalCall {
 
     /**
      * Whether {@code thrown} would hide from the caller that this call may have been executed: a layer around the attempts ended the call,
-     * and neither {@code thrown} nor its causes are an unknown outcome.
+     * and neither {@code thrown} nor its causes are the unknown outcome of this call.
      *
      * @param refusal whether {@code thrown} is the refusal of such a layer to make the call, or another run of it
      */
     public boolean isHiddenBy(Throwable thrown, boolean refusal) {
-        if (id() == null || Causes.of(thrown).anyMatch(OutcomeUnknown.class::isInstance)) {
+        if (id() == null || isUnknownIn(thrown)) {
             return false;
         }
         if (attempts.get() == 0) {
@@ -222,11 +222,18 @@ public final class LogicalCall {
 
     /** Whether a layer that stopped waiting threw {@code thrown}, perhaps just after the call had ended with another result. */
     public boolean isLostBy(Throwable thrown) {
-        boolean stoppedWaiting = Causes.of(thrown)
+        boolean stoppedWaiting = LayerFailures.causes(thrown)
                 .anyMatch(cause -> cause instanceof TimeoutException
                         || cause instanceof InterruptedException
                         || cause instanceof CancellationException);
         return stoppedWaiting && requests.get() > 0 && Causes.of(thrown).noneMatch(cause -> cause == lastFailure);
+    }
+
+    /** Whether {@code thrown} or one of its causes is an unknown outcome with the ID of this call. */
+    public boolean isUnknownIn(Throwable thrown) {
+        return Causes.of(thrown)
+                .anyMatch(cause ->
+                        cause instanceof OutcomeUnknown unknown && unknown.id().equals(id()));
     }
 
     /** Whether the call has ended with an unknown outcome. */

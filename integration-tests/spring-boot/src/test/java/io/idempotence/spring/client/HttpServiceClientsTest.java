@@ -19,6 +19,8 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.aop.framework.Advised;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.annotation.Value;
@@ -181,6 +183,40 @@ class HttpServiceClientsTest extends OrdersConsumer {
         OrdersExchange orders = orAfterAFailure(repetition ->
                 () -> nobody.post().uri("/orders").body("coffee").retrieve().body(String.class));
         assertUnknown(() -> orders.create("tea"), ConnectException.class);
+    }
+
+    /** The caller would ask again under an ID that the provider has never seen. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void unknownOutcomeOfAnotherCallInALayerInsideOfTheProxyDoesNotHideThatOfTheCall(boolean throughAProxy) {
+        proxy.loseResponses(6);
+        OrdersExchange other = application.getBean(OrdersExchange.class);
+        RestClient plain = client();
+        OrdersExchange orders = orAfterAFailure(repetition -> () -> throughAProxy
+                ? other.create("coffee")
+                : plain.post().uri("/orders").body("coffee").retrieve().body(String.class));
+        assertThatThrownBy(() -> orders.create("tea"))
+                .isInstanceOfSatisfying(RestOutcomeUnknownException.class, unknown -> {
+                    List<String> ids = proxy.headers("Idempotency-Key");
+                    assertThat(ids).hasSize(6);
+                    assertThat("\"" + unknown.id() + "\"").isEqualTo(ids.get(0)).isNotEqualTo(ids.get(3));
+                });
+    }
+
+    @Test
+    void unknownOutcomeOfAnotherCallInALayerInsideOfTheProxyIsTheEndOfACallThatIsKnown() {
+        OrdersExchange other = application.getBean(OrdersExchange.class);
+        OrdersExchange orders = orAfterAFailure(repetition -> () -> {
+            proxy.loseResponses(3);
+            return other.create("coffee");
+        });
+        assertThatThrownBy(() -> orders.create("broken"))
+                .isInstanceOfSatisfying(RestOutcomeUnknownException.class, unknown -> {
+                    List<String> ids = proxy.headers("Idempotency-Key");
+                    assertThat("\"" + unknown.id() + "\"")
+                            .isEqualTo(ids.get(ids.size() - 1))
+                            .isNotEqualTo(ids.get(0));
+                });
     }
 
     @Test
