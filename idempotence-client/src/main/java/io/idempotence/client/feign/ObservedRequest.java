@@ -104,9 +104,9 @@ final class ObservedRequest {
             if (httpClient.isJava11()) {
                 watched.exitByClosing(response);
             }
-            if (watched.departure().leavesDoubt()) {
-                seen.mayHaveBeenSentBefore();
-            }
+            Observation exchanges = watched.departure().exchanges();
+            exchanges.returned(response.status());
+            seen.learnFrom(exchanges);
             whole = ObservedBody.whole(response, request, seen, watched, httpClient);
         }
         seen.responded(response.status(), response.headers());

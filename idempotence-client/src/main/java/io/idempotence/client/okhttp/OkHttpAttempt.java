@@ -55,10 +55,7 @@ final class OkHttpAttempt {
         asked = request;
         try {
             Response response = whole(chain.proceed(request));
-            if (seen.isGatewayError()) {
-                // An interceptor may have replaced the response.
-                seen.mayHaveBeenSentBefore();
-            }
+            seen.returned(response.code());
             responded(response);
             if (neverLeft()) {
                 seen.respondedHere();

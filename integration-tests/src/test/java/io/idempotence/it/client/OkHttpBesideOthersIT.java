@@ -24,6 +24,7 @@ import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The interceptor beside interceptors, authenticators and event listeners of the application. */
@@ -104,14 +105,28 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
     }
 
     /** As interceptors do that turn every trouble into one error. */
+    @ParameterizedTest
+    @CsvSource({"504, 503", "504, 429", "500, 429", "500, 401", "200, 429"})
+    void responseThatAnInterceptorReplacesLeavesItsDoubt(int status, int replacement) {
+        alwaysGet(status(status));
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> chain.proceed(chain.request())
+                        .newBuilder()
+                        .code(replacement)
+                        .build()));
+        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+    }
+
+    /** It shows as much. */
     @Test
-    void gatewayErrorThatAnInterceptorReplacesLeavesItsDoubt() {
-        alwaysGet(status(504));
+    void failureOfTheHandlerThatAnInterceptorReplacesByAnotherIsThatOne() throws IOException {
+        alwaysGet(status(500));
         OkHttpClient client = installed(
                 fast(),
                 builder -> builder.addInterceptor(chain ->
                         chain.proceed(chain.request()).newBuilder().code(503).build()));
-        assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+        assertThat(status(client, order())).isEqualTo(503);
     }
 
     /** As an interceptor does that asks until a result is there. */

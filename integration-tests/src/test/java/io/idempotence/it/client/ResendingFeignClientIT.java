@@ -297,22 +297,47 @@ class ResendingFeignClientIT {
         }
     }
 
-    @ParameterizedTest
-    @CsvSource({"504, true", "504, false", "200, true"})
-    void callWhoseFirstResponseAnInterceptorOfOkHttpHidesIsNotReportedAsFailed(int first, boolean sendsAgain) {
-        feign.okhttp.OkHttpClient hiding = okHttpWith(chain -> {
-            chain.proceed(chain.request()).close();
-            return sendsAgain ? chain.proceed(chain.request()) : noNetwork(chain.request());
-        });
+    /** How a call ends of which a server gets requests, and responds to each with the next status. The last one is for all others. */
+    private static Throwable endAfterResponses(feign.okhttp.OkHttpClient client, String headers, int... statuses) {
         AtomicInteger requests = new AtomicInteger();
         try (RawServer server = RawServer.start((request, socket) -> write(
                 socket,
-                "HTTP/1.1 " + (requests.incrementAndGet() == 1 ? first : 503) + " no\r\nContent-Length: 0\r\n"
-                        + "Connection: close\r\n\r\n"))) {
-            Orders orders = orders(Feign.builder().client(hiding), server.url());
-            assertThat(catchThrowable(() -> orders.create("x"))).isInstanceOf(OutcomeUnknown.class);
+                "HTTP/1.1 " + statuses[Math.min(requests.getAndIncrement(), statuses.length - 1)] + " no\r\n" + headers
+                        + "Content-Length: 0\r\nConnection: close\r\n\r\n"))) {
+            Orders orders = orders(Feign.builder().client(client), server.url());
+            Throwable end = catchThrowable(() -> orders.create("x"));
+            assertThat(requests).hasValue(statuses.length);
+            return end;
         }
-        assertThat(requests).hasValue(sendsAgain ? 2 : 1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"504, 503", "200, 503", "200, 429", "500, 429", "500, 401", "503, 429"})
+    void callWhoseFirstResponseAnInterceptorOfOkHttpHidesIsNotReportedAsFailed(int first, int second) {
+        feign.okhttp.OkHttpClient sendingAgain = okHttpWith(chain -> {
+            chain.proceed(chain.request()).close();
+            return chain.proceed(chain.request());
+        });
+        assertThat(endAfterResponses(sendingAgain, "", first, second)).isInstanceOf(OutcomeUnknown.class);
+        feign.okhttp.OkHttpClient responding = okHttpWith(chain ->
+                chain.proceed(chain.request()).newBuilder().code(second).build());
+        assertThat(endAfterResponses(responding, "", first)).isInstanceOf(OutcomeUnknown.class);
+    }
+
+    /** OkHttp repeats it at once, whatever {@code retryOnConnectionFailure}. */
+    @ParameterizedTest
+    @ValueSource(ints = {401, 429})
+    void failureOfTheHandlerThatOkHttpRepeatsByItselfIsNotReportedAsARefusal(int next) {
+        feign.okhttp.OkHttpClient repeating = new feign.okhttp.OkHttpClient(new okhttp3.OkHttpClient.Builder()
+                .retryOnConnectionFailure(false)
+                .build());
+        assertThat(endAfterResponses(repeating, "Retry-After: 0\r\n", 503, next))
+                .isInstanceOf(OutcomeUnknown.class);
+        assertThat(endAfterResponses(repeating, "Retry-After: 0\r\n", 503, 500))
+                .isNotInstanceOf(OutcomeUnknown.class)
+                .isInstanceOfSatisfying(
+                        FeignException.class,
+                        failure -> assertThat(failure.status()).isEqualTo(500));
     }
 
     @Test

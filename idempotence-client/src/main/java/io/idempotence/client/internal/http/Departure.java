@@ -36,9 +36,4 @@ public final class Departure {
     public Observation exchanges() {
         return exchanges;
     }
-
-    /** Whether an exchange may have executed the request without its response being the one that the HTTP client returns. */
-    public boolean leavesDoubt() {
-        return exchanges.hasEarlierDoubt() || exchanges.failure() != null || exchanges.isGatewayError();
-    }
 }

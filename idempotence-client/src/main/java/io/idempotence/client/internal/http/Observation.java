@@ -37,17 +37,27 @@ public final class Observation {
 
     /** Records that a request is about to be sent. */
     public void started() {
-        IOException before = failure;
-        if (open || isSuccess() || isGatewayError() || (before != null && !isNotSent())) {
-            earlierDoubt = true;
-        }
-        earlierFailure |= isOfAFailedHandler();
+        keepLast();
         open = true;
         status = 0;
         headers = Map.of();
         failure = null;
         unsent = false;
         bodyFailure = null;
+    }
+
+    /** Keeps what the last request tells about the operation, because something else takes its place. */
+    private void keepLast() {
+        boolean failed = failure != null && !isNotSent();
+        earlierDoubt |= open || failed || isSuccess() || isGatewayError();
+        earlierFailure |= isOfAFailedHandler();
+    }
+
+    /** Records the status that the client returns. If it is not that of the last request, code on this side made the response. */
+    public void returned(int returnedStatus) {
+        if (returnedStatus != status) {
+            keepLast();
+        }
     }
 
     /** Records a status line and headers. */
@@ -129,15 +139,10 @@ public final class Observation {
         givenUp = true;
     }
 
-    /** Adds what an inner client half observed of this exchange, beyond its response or failure. */
+    /** Adds what an HTTP client observed of this exchange, beyond the response or failure that it returns. Another may replace that. */
     public void learnFrom(Observation below) {
-        if (below.earlierDoubt) {
-            mayHaveBeenSentBefore();
-        }
-        earlierFailure |= below.earlierFailure;
-        if (below.redirectRefused) {
-            redirectNotFollowed();
-        }
+        earlierDoubt |= below.earlierDoubt || below.isGatewayError();
+        earlierFailure |= below.earlierFailure || below.isOfAFailedHandler();
     }
 
     /** Records that the response is a redirect that was not followed. Its target might have shown the outcome of the operation. */
