@@ -34,10 +34,12 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** How calls end that return a future: cancelled, given up by their caller, or past their deadline. */
 class AsyncEndTest extends FeignTestBase {
@@ -209,6 +211,34 @@ class AsyncEndTest extends FeignTestBase {
         ended.countDown();
     }
 
+    static Stream<Reply> errors() {
+        return Stream.of(
+                Reply.status(500),
+                Reply.status(500).header("Idempotent-Replayed", "true"),
+                Reply.status(400),
+                Reply.status(303).header("Location", nobody() + "/login"));
+    }
+
+    /** The exception of a timeout would say that nothing was sent. */
+    @ParameterizedTest
+    @MethodSource("errors")
+    void errorThatIsNotDecodedInTimeLeavesTheCallUnknown(Reply error) {
+        server.respond(error);
+        AsyncOrders orders = async.orders(
+                fast().deadline(Duration.ofMillis(1_500)).maxAttempts(1).build(),
+                b -> b.errorDecoder((method, response) -> {
+                    try {
+                        ended.await();
+                    } catch (InterruptedException e) {
+                        Thread.currentThread().interrupt();
+                    }
+                    return FeignException.errorStatus(method, response);
+                }));
+        assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
+        assertEnd(UNKNOWN, 1, 1);
+        ended.countDown();
+    }
+
     /** A socket does not heed the interrupt that comes of it. */
     @Test
     void responseThatComesAfterTheCallWasCancelledIsClosed() throws Exception {
@@ -284,6 +314,7 @@ class AsyncEndTest extends FeignTestBase {
                 .hasRootCauseMessage("of the decoder");
         assertEnd(UNKNOWN, 3);
     }
+
     /** Its thread waits for nothing. */
     @Test
     void callOfAnInterruptedThreadIsSent() throws Exception {

@@ -167,7 +167,9 @@ final class AsyncCallLoop {
      * would look like another failure. Whatever has come of its response so far is not the result.
      */
     private Step lost(Observation seen, SocketTimeoutException why) {
-        seen.bodyFailed(why);
+        if (seen.isOpen() || seen.status() != 0) {
+            seen.failed(why);
+        }
         Step next = steps.after(seen, null, adapter.timedOut(why));
         abort();
         return next;
