@@ -19,6 +19,7 @@ import io.github.resilience4j.circuitbreaker.CallNotPermittedException;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.it.wire.RawServer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
@@ -338,6 +339,27 @@ class ResendingFeignClientIT {
                 .isInstanceOfSatisfying(
                         FeignException.class,
                         failure -> assertThat(failure.status()).isEqualTo(500));
+    }
+
+    /** The exception of the second connection does not show it, and the wrapper hides the client from Feign's side. */
+    @Test
+    void failureOfTheHandlerThatOkHttpRepeatsInAWrapperIsReportedByTheClientHalfBelow() {
+        Client measured = new MeteredClient(
+                new feign.okhttp.OkHttpClient(IdempotentOkHttp.install(new okhttp3.OkHttpClient.Builder())
+                        .build()),
+                new SimpleMeterRegistry());
+        AtomicInteger requests = new AtomicInteger();
+        AtomicReference<RawServer> itself = new AtomicReference<>();
+        try (RawServer server = RawServer.start((request, socket) -> {
+            requests.incrementAndGet();
+            itself.get().stopListening();
+            write(socket, "HTTP/1.1 503 no\r\nRetry-After: 0\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        })) {
+            itself.set(server);
+            Orders orders = orders(Feign.builder().client(measured), server.url());
+            assertThat(catchThrowable(() -> orders.create("x"))).isInstanceOf(OutcomeUnknown.class);
+        }
+        assertThat(requests).hasValue(1);
     }
 
     @Test
