@@ -166,8 +166,9 @@ class FallbacksTest extends OrdersConsumer {
     void refusedCallIsNotUnknownToAFallback(Class<? extends WithFallback> client) throws Exception {
         WithFallback orders = application.getBean(client);
         IdempotenceId id = new IdempotenceId(UUID.randomUUID().toString());
-        assertThat(IdempotenceScope.with(id, () -> orders.create("tea"))).isEqualTo("order 1: tea");
-        assertThat(IdempotenceScope.with(id, () -> orders.create("coffee"))).isEqualTo("not executed");
+        // On a busy machine the limiter may end a call.
+        await().until(() -> IdempotenceScope.with(id, () -> orders.create("tea")), "order 1: tea"::equals);
+        await().until(() -> IdempotenceScope.with(id, () -> orders.create("coffee")), "not executed"::equals);
         assertThat(provider.executions()).hasValue(1);
     }
 
