@@ -232,7 +232,11 @@ final class RequestContent implements AutoCloseable {
                 return NONE;
             }
             try {
-                return new MultipartBody(request.getParts(), null);
+                Collection<Part> parts = request.getParts();
+                // Empty if the container has not parsed the body, or if a filter in front has read it.
+                return parts.isEmpty() && !isWithoutParts(request.getContentLengthLong(), contentType)
+                        ? NONE
+                        : new MultipartBody(parts, null);
             } catch (IllegalStateException | ServletException e) {
                 // Jetty wraps the IllegalStateException.
                 if (!Causes.has(e, IllegalStateException.class)) {
@@ -243,6 +247,12 @@ final class RequestContent implements AutoCloseable {
                         e);
                 return new MultipartBody(null, e);
             }
+        }
+
+        /** Whether a body of this length ends where its first part would begin: a delimiter with hyphens around it, and perhaps a line end. */
+        private static boolean isWithoutParts(long length, @Nullable String contentType) {
+            String boundary = MediaTypes.boundary(contentType);
+            return boundary != null && (length == boundary.length() + 4L || length == boundary.length() + 6L);
         }
 
         /** Throws the container's exception, as without this filter, because the body is consumed. */

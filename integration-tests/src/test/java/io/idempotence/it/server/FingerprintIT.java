@@ -315,7 +315,7 @@ class FingerprintIT extends FilterTestBase {
     }
 
     /** A request whose body was read, and can be read again. */
-    private static final class ReadableAgain extends HttpServletRequestWrapper {
+    static final class ReadableAgain extends HttpServletRequestWrapper {
         private final ByteArrayInputStream body;
 
         ReadableAgain(HttpServletRequest request) throws IOException {

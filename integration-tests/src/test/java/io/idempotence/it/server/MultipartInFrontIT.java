@@ -1,0 +1,97 @@
+package io.idempotence.it.server;
+
+import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.it.container.ServletServer;
+import io.idempotence.it.server.FingerprintIT.ReadableAgain;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
+import jakarta.servlet.Filter;
+import jakarta.servlet.MultipartConfigElement;
+import jakarta.servlet.http.HttpServletRequest;
+import java.net.http.HttpResponse;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+/** Multipart requests whose parts a filter in front keeps the container from parsing. */
+class MultipartInFrontIT extends FilterTestBase {
+    private ServletServer behind(Filter inFront) {
+        Idempotence idempotence = idempotence();
+        return start((request, response) -> respond(response, 200, text(request)), context -> {
+            inFront(context, inFront);
+            IdempotenceFilter.install(context, idempotence);
+        });
+    }
+
+    private HttpResponse<byte[]> upload(ServletServer server, String content) {
+        String body = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n\r\n" + content
+                + "\r\n--b--\r\n";
+        return post(server.uri("/upload"), id, body, "Content-Type", "multipart/form-data; boundary=b");
+    }
+
+    private void assertCompared(ServletServer server) {
+        HttpResponse<byte[]> first = upload(server, "one");
+        assertThat(first.statusCode()).isEqualTo(200);
+        assertThat(new String(first.body())).contains("one");
+        assertThat(refusal(upload(server, "two"))).isEqualTo("key-reused");
+        assertThat(replayed(upload(server, "one"))).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    /** Tomcat then reports that there are no parts, and leaves the body to the servlet. The other upload got the first one's response. */
+    @Test
+    @DisplayName("P5: a servlet reads the body itself, and a filter in front has asked for a parameter")
+    void bodyIsComparedAlthoughAFilterInFrontHasAskedForAParameter() {
+        assertCompared(behind((request, response, chain) -> {
+            request.getParameter("_method");
+            chain.doFilter(request, response);
+        }));
+    }
+
+    @Test
+    @DisplayName("P5: a filter in front has read the body, and passes it on")
+    void bodyThatAFilterInFrontServesAgainIsCompared() {
+        multipart = new MultipartConfigElement("");
+        ServletServer server = behind((request, response, chain) ->
+                chain.doFilter(new ReadableAgain((HttpServletRequest) request), response));
+        if (container == Container.JETTY) {
+            // Others report that there are no parts.
+            assertThat(upload(server, "one").statusCode()).isEqualTo(400);
+            assertThat(runs).hasValue(0);
+        } else {
+            assertCompared(server);
+        }
+    }
+
+    @Test
+    @DisplayName("P5: a filter in front has read the body, which cannot be compared any more")
+    void bodyThatAFilterInFrontHasReadIsRefused() {
+        multipart = new MultipartConfigElement("");
+        ServletServer server = behind((request, response, chain) -> {
+            request.getInputStream().readAllBytes();
+            chain.doFilter(request, response);
+        });
+        assertThat(upload(server, "one").statusCode()).isEqualTo(container == Container.JETTY ? 400 : 500);
+        assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    void bodyWithoutPartsIsAccepted() {
+        multipart = new MultipartConfigElement("");
+        ServletServer server = behind((request, response, chain) -> chain.doFilter(request, response));
+        for (String end : List.of("", "\r\n")) {
+            assertThat(post(
+                                    server.uri("/" + end.length()),
+                                    id + end.length(),
+                                    "--b--" + end,
+                                    "Content-Type",
+                                    "multipart/form-data; boundary=b")
+                            .statusCode())
+                    .isEqualTo(200);
+        }
+    }
+}
