@@ -3,6 +3,7 @@ package io.idempotence.server.servlet;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.AsyncListener;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
 import jakarta.servlet.ServletResponse;
@@ -38,7 +39,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         this.seesDispatches = seesDispatches;
         this.body = body;
         this.request = new HeldRequest(request, body, this);
-        this.response = end.response();
+        this.response = end.response().including(this::isIncluding);
         this.buffer = end.buffer();
     }
 
@@ -49,6 +50,10 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     private HttpServletRequest container() {
         return request.container();
+    }
+
+    private boolean isIncluding() {
+        return dispatches.isDispatching() && request.getDispatcherType() == DispatcherType.INCLUDE;
     }
 
     // ---- dispatch
@@ -122,7 +127,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     private HeldResponse held(ServletResponse ofContainer) {
         return ofContainer == response.target()
                 ? response
-                : new HeldResponse((HttpServletResponse) ofContainer, buffer);
+                : new HeldResponse((HttpServletResponse) ofContainer, buffer).including(this::isIncluding);
     }
 
     /** Gives the container the response that arrived in this dispatch. {@link #inDispatch} gives the handler its own response again. */

@@ -35,6 +35,11 @@ final class Dispatches implements Executor {
         asyncStarted = false;
     }
 
+    /** Whether a handler runs in a dispatch now. */
+    synchronized boolean isDispatching() {
+        return dispatching;
+    }
+
     /** The request as the filters in front passed it on in the latest dispatch. */
     synchronized HttpServletRequest container() {
         return container;

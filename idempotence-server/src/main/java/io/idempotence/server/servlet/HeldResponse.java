@@ -14,6 +14,7 @@ import java.nio.charset.Charset;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,8 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     private final ResponseBuffer buffer;
     /** The response that this one is delivered to. In an include, Tomcat may put a wrapper of its own in front of it. */
     private HttpServletResponse target;
+    /** Whether the handler is in an include. There containers ignore what ends a response, its length and a reset (Servlet 6, 9.3). */
+    private BooleanSupplier isIncluded = () -> false;
 
     HeldResponse(HttpServletResponse target, ResponseBuffer buffer) {
         super(target);
@@ -43,6 +46,11 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
         HeldResponse first = new HeldResponse(target, buffer);
         buffer.through(first);
         return first;
+    }
+
+    HeldResponse including(BooleanSupplier included) {
+        this.isIncluded = included;
+        return this;
     }
 
     @Override
@@ -131,7 +139,9 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void reset() {
-        buffer.reset(container());
+        if (!isIncluded.getAsBoolean()) {
+            buffer.reset(container());
+        }
     }
 
     @Override
@@ -146,6 +156,9 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void sendError(int status, @Nullable String message) {
+        if (isIncluded.getAsBoolean()) {
+            return;
+        }
         DeferredResponse.Failure failure = new DeferredResponse.Failure(status, message);
         if (isInterim(status)) {
             buffer.sendInterim(() -> failure.applyTo(container()));
@@ -180,7 +193,9 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void sendRedirect(String location, int status, boolean clearBuffer) {
-        buffer.defer(new DeferredResponse.StoredRedirect(location, status, clearBuffer), container(), clearBuffer);
+        if (!isIncluded.getAsBoolean()) {
+            buffer.defer(new DeferredResponse.StoredRedirect(location, status, clearBuffer), container(), clearBuffer);
+        }
     }
 
     // ---- URLs
@@ -218,10 +233,16 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     private void declareLength(@Nullable String name, @Nullable String value) {
         if ("Content-Length".equalsIgnoreCase(name)) {
             try {
-                buffer.declareLength(value == null ? -1 : Long.parseLong(value.trim()));
+                declareLength(value == null ? -1 : Long.parseLong(value.trim()));
             } catch (NumberFormatException ignoredByContainers) {
-                buffer.declareLength(-1);
+                declareLength(-1);
             }
+        }
+    }
+
+    private void declareLength(long length) {
+        if (!isIncluded.getAsBoolean()) {
+            buffer.declareLength(length);
         }
     }
 
@@ -332,7 +353,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     public void setContentLength(int length) {
         if (!isCommitted()) {
             super.setContentLength(length);
-            buffer.declareLength(length);
+            declareLength(length);
         }
     }
 
@@ -340,7 +361,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     public void setContentLengthLong(long length) {
         if (!isCommitted()) {
             super.setContentLengthLong(length);
-            buffer.declareLength(length);
+            declareLength(length);
         }
     }
 }

@@ -15,6 +15,7 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.BufferedInputStream;
 import java.io.IOException;
@@ -116,6 +117,37 @@ class ResponsesIT extends FilterTestBase {
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("forwarded, included");
+        assertSameResponse(first, call(server));
+        assertThat(runs).hasValue(1);
+    }
+
+    /** Containers ignore them. The response of the handler was replaced by that of the fragment, and released its ID with a 503. */
+    @ParameterizedTest
+    @ValueSource(strings = {"sendError", "sendRedirect", "reset", "length"})
+    @DisplayName("P4: what a fragment may not do in an include has no effect")
+    void whatAFragmentMayNotDoHasNoEffect(String what) {
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.INCLUDE) {
+                switch (what) {
+                    case "sendError" -> response.sendError(503);
+                    case "sendRedirect" -> response.sendRedirect("/elsewhere");
+                    case "reset" -> response.reset();
+                    default -> {
+                        response.setContentLength(3);
+                        response.setHeader("Content-Length", "3");
+                    }
+                }
+                response.getWriter().print("fragment");
+            } else {
+                response.setStatus(201);
+                response.getWriter().print("receipt, ");
+                request.getRequestDispatcher("/fragment").include(request, response);
+                response.getWriter().print(", total");
+            }
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(text(first)).isEqualTo("receipt, fragment, total");
         assertSameResponse(first, call(server));
         assertThat(runs).hasValue(1);
     }
