@@ -26,7 +26,7 @@ final class Leases implements AutoCloseable {
      */
     private static final int MOST_THREADS = 16;
 
-    /** The largest number of concurrent renewals that failed before. The other threads stay free. */
+    /** How many of the threads renew leases whose last renewal failed. The others stay free. */
     private static final int MOST_IN_TROUBLE = 4;
 
     private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(2);
@@ -36,8 +36,11 @@ final class Leases implements AutoCloseable {
     /** Usually one lease per key. A late owner may run at the same time as its successor, and must not replace the successor's entry. */
     private final Map<StorageKey, List<Lease>> running = new ConcurrentHashMap<>();
 
-    private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
     private final Queue<Lease> due = new ConcurrentLinkedQueue<>();
+    /** Those due leases whose last renewal failed. */
+    private final Queue<Lease> dueAgain = new ConcurrentLinkedQueue<>();
+
+    private final Semaphore trouble = new Semaphore(MOST_IN_TROUBLE);
     /** Tasks beyond the limit are discarded: busy threads continue until nothing is due. */
     private final ThreadPoolExecutor renewers;
 
@@ -116,7 +119,7 @@ final class Leases implements AutoCloseable {
                     .filter(lease -> lease.isRenewalDue(now))
                     .toList();
             begin(longestAgoFirst(toRenew), now);
-            if (!due.isEmpty()) {
+            if (!due.isEmpty() || !dueAgain.isEmpty()) {
                 // Catches leases that were added just after the busy threads had found nothing due.
                 startRenewing();
             }
@@ -137,24 +140,16 @@ final class Leases implements AutoCloseable {
                 .toList();
     }
 
-    /**
-     * Starts renewals. Permits are acquired here, in the order of the leases, because the renewing threads would race for them. After a
-     * lease that gets no permit, no later one gets one, even if a permit becomes free: the next check begins with the lease that has waited
-     * longest.
-     */
     private void begin(List<Lease> inOrder, long now) {
-        boolean passedOver = false;
         for (Lease lease : inOrder) {
             if (!lease.beginRenewal()) {
                 continue;
             }
             // It may have been renewed since it was listed.
-            boolean isDue = lease.isRenewalDue(now);
-            if (isDue && (!lease.isRenewalInTrouble() || (!passedOver && trouble.tryAcquire()))) {
-                due.add(lease);
+            if (lease.isRenewalDue(now)) {
+                (lease.isRenewalInTrouble() ? dueAgain : due).add(lease);
                 startRenewing();
             } else {
-                passedOver |= isDue;
                 lease.endRenewal();
             }
         }
@@ -170,15 +165,22 @@ final class Leases implements AutoCloseable {
     }
 
     private void renewAllDue() {
+        renewAll(due);
+        if (trouble.tryAcquire()) {
+            try {
+                renewAll(dueAgain);
+            } finally {
+                trouble.release();
+            }
+        }
+    }
+
+    private void renewAll(Queue<Lease> leases) {
         Lease lease;
-        while ((lease = due.poll()) != null) {
-            boolean hasPermit = lease.isRenewalInTrouble();
+        while ((lease = leases.poll()) != null) {
             try {
                 renew(lease);
             } finally {
-                if (hasPermit) {
-                    trouble.release();
-                }
                 lease.endRenewal();
             }
         }

@@ -22,6 +22,7 @@ import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -30,6 +31,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -90,6 +92,36 @@ class LeaseTroubleTest {
             idempotence.engine().claim(IdempotentCall.of(each), SHORT_LEASE);
         }
         await().until(() -> renewals.values().stream().allMatch(number -> number.get() >= 5));
+    }
+
+    @Test
+    @DisplayName("T9: an outage that is shorter than the lease costs no execution its lease, however many there are")
+    void allLeasesAreRenewedAfterAnOutage() {
+        IdempotencePolicy policy =
+                IdempotencePolicy.builder().lease(Duration.ofSeconds(6)).build();
+        Idempotence idempotence = provider.idempotence(policy);
+        Set<StorageKey> failed = ConcurrentHashMap.newKeySet();
+        Set<StorageKey> renewed = ConcurrentHashMap.newKeySet();
+        AtomicBoolean down = new AtomicBoolean(true);
+        storage.before((call, which) -> {
+            if (call == Call.RENEW && down.get()) {
+                failed.add(which);
+                throw unavailable();
+            } else if (call == Call.RENEW) {
+                // As over a network.
+                LockSupport.parkNanos(1_000_000);
+                renewed.add(which);
+            }
+        });
+        for (int i = 0; i < 1_000; i++) {
+            idempotence.engine().claim(IdempotentCall.of(IdempotenceId.of("each-" + i)), policy);
+        }
+        await().until(() -> failed.size() == 1_000);
+
+        down.set(false);
+
+        await().until(() -> renewed.size() == 1_000);
+        assertThat(failed).allMatch(key -> memory.find(key).orElseThrow().state() == State.IN_PROGRESS);
     }
 
     @Test
