@@ -103,10 +103,10 @@ final class TransactionEffects {
         return marking;
     }
 
-    /** Returns whether the transaction took effect, as far as anybody knows. */
+    /** Returns whether a commit of the transaction was sent that counts as an effect, as far as anybody knows. */
     private boolean ended(TransactionExecution transaction, boolean mayBeCommitted) {
         boolean mayHaveTakenEffect = committing.remove(transaction) && mayBeCommitted;
-        if (mayHaveTakenEffect && declaresEffects.get()) {
+        if (mayHaveTakenEffect) {
             IdempotentExecution.current().forEach(IdempotentExecution::tookEffect);
         }
         unattributed.end(transaction, mayHaveTakenEffect);
@@ -164,9 +164,9 @@ final class TransactionEffects {
             if (isEffect && marks.isOn()) {
                 mark(transaction);
             }
-            if (isEffect) {
+            if (isEffect && declaresEffects.get()) {
                 committing.add(transaction);
-                if (declaresEffects.get() && !isInExecution()) {
+                if (!isInExecution()) {
                     unattributed.begin(transaction);
                 }
                 if (!SilentTransactions.isSilent(transaction) && !isOfJta(transaction)) {

@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
+import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.sql.SQLIntegrityConstraintViolationException;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import javax.sql.DataSource;
@@ -26,13 +29,16 @@ import org.springframework.context.annotation.Import;
 import org.springframework.context.annotation.Primary;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.orm.jpa.EntityManagerFactoryUtils;
 import org.springframework.orm.jpa.JpaTransactionManager;
 import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
 import org.springframework.orm.jpa.persistenceunit.PersistenceManagedTypes;
 import org.springframework.orm.jpa.vendor.HibernateJpaVendorAdapter;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionSystemException;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
@@ -40,7 +46,10 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Commits whose reply is lost, on a pool whose connections then have nothing to roll back and say so without an error. */
+/**
+ * Commits that fail. If the reply is lost, the connections of the pool then have nothing to roll back and say so without an error. If the
+ * database refuses the commit, it has rolled back.
+ */
 @Timeout(180)
 class LostCommitsTest {
     private static TestServer server;
@@ -57,7 +66,7 @@ class LostCommitsTest {
         server.close();
     }
 
-    /** As Druid's. The commit takes effect. */
+    /** As Druid's. A commit that loses its reply takes effect. */
     static final class Losing extends DelegatingDataSource {
         Losing(DataSource pool) {
             super(pool);
@@ -72,6 +81,10 @@ class LostCommitsTest {
                         boolean isCommit = method.getName().equals("commit");
                         if (method.getName().equals("rollback") && isLost[0]) {
                             return null;
+                        }
+                        if (isCommit && Operations.CONFLICTS.get()) {
+                            connection.rollback();
+                            throw new SQLException("serialization failure", "40001");
                         }
                         try {
                             return method.invoke(connection, arguments);
@@ -104,6 +117,7 @@ class LostCommitsTest {
             factory.setDataSource(dataSource);
             factory.setManagedTypes(PersistenceManagedTypes.of(JpaTransactionsTest.Booking.class.getName()));
             factory.setJpaVendorAdapter(new HibernateJpaVendorAdapter());
+            factory.setJpaPropertyMap(Map.of("hibernate.hbm2ddl.auto", "create-drop"));
             return factory;
         }
 
@@ -114,6 +128,11 @@ class LostCommitsTest {
         }
 
         @Bean
+        PlatformTransactionManager plain(DataSource dataSource) {
+            return new DataSourceTransactionManager(dataSource);
+        }
+
+        @Bean
         PlatformTransactionManager jpa(EntityManagerFactory factory) {
             return new JpaTransactionManager(factory);
         }
@@ -121,6 +140,7 @@ class LostCommitsTest {
 
     static class Operations {
         static final ThreadLocal<Boolean> LOSES = ThreadLocal.withInitial(() -> false);
+        static final ThreadLocal<Boolean> CONFLICTS = ThreadLocal.withInitial(() -> false);
 
         private final JdbcTemplate jdbc;
         private final Map<String, PlatformTransactionManager> managers;
@@ -157,15 +177,24 @@ class LostCommitsTest {
             this.operations = operations;
         }
 
-        @PostMapping("/{manager}/lost/{id}")
-        String lost(@PathVariable("manager") String manager, @PathVariable("id") String id) {
-            Operations.LOSES.set(true);
+        private String commitInVain(ThreadLocal<Boolean> how, String manager, String id) {
+            how.set(true);
             try {
                 operations.transaction(manager).executeWithoutResult(status -> operations.insert(id));
                 return "never";
             } finally {
-                Operations.LOSES.remove();
+                how.remove();
             }
+        }
+
+        @PostMapping("/{manager}/lost/{id}")
+        String lost(@PathVariable("manager") String manager, @PathVariable("id") String id) {
+            return commitInVain(Operations.LOSES, manager, id);
+        }
+
+        @PostMapping("/{manager}/conflict/{id}")
+        String conflict(@PathVariable("manager") String manager, @PathVariable("id") String id) {
+            return commitInVain(Operations.CONFLICTS, manager, id);
         }
 
         @PostMapping("/{manager}/refused/{id}")
@@ -188,6 +217,34 @@ class LostCommitsTest {
         });
     }
 
+    /** Has Hibernate find a violated key, in a callback before the commit. */
+    private static void flushWhatIsRefused(EntityManagerFactory factory) {
+        TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+            @Override
+            public void beforeCommit(boolean readOnly) {
+                EntityManager entities = EntityManagerFactoryUtils.getTransactionalEntityManager(factory);
+                for (int i = 0; i < 2; i++) {
+                    JpaTransactionsTest.Booking booking = new JpaTransactionsTest.Booking();
+                    booking.what = "twice";
+                    entities.persist(booking);
+                }
+                entities.flush();
+            }
+        });
+    }
+
+    /** Calls the bean method in a transaction whose commit fails. */
+    private static void commitInVain(ThreadLocal<Boolean> how, Operations operations, String manager, String id) {
+        TransactionTemplate callers = operations.transaction(manager);
+        how.set(true);
+        try {
+            assertThatThrownBy(() -> callers.executeWithoutResult(status -> operations.once(id)))
+                    .isInstanceOfAny(DataAccessException.class, TransactionSystemException.class);
+        } finally {
+            how.remove();
+        }
+    }
+
     private Operations operations() {
         return server.bean(Operations.class);
     }
@@ -204,15 +261,7 @@ class LostCommitsTest {
     @ValueSource(strings = {"jdbc", "jpa"})
     @DisplayName("P6: a bean method does not run again after the commit of its caller was lost")
     void aBeanMethodIsUnknownIfTheCommitOfItsCallerIsLost(String manager) {
-        TransactionTemplate callers = operations().transaction(manager);
-        Operations.LOSES.set(true);
-        try {
-            assertThatThrownBy(() ->
-                            callers.executeWithoutResult(status -> operations().once(id)))
-                    .isInstanceOf(DataAccessException.class);
-        } finally {
-            Operations.LOSES.remove();
-        }
+        commitInVain(Operations.LOSES, operations(), manager, id);
         assertThatThrownBy(() -> operations().once(id))
                 .isInstanceOf(ExecutionRefusedException.class)
                 .hasMessageContaining("outcome-unknown");
@@ -241,5 +290,73 @@ class LostCommitsTest {
         });
         operations().once(id);
         assertThat(operations().effects(id)).isEqualTo(1);
+    }
+
+    @Test
+    void aFlushThatFailsBeforeTheCommitIsReleased() {
+        EntityManagerFactory factory = server.bean(EntityManagerFactory.class);
+        TransactionTemplate callers = operations().transaction("jpa");
+        assertThatThrownBy(() -> callers.executeWithoutResult(status -> {
+                    operations().once(id);
+                    flushWhatIsRefused(factory);
+                }))
+                .hasRootCauseInstanceOf(SQLIntegrityConstraintViolationException.class);
+        operations().once(id);
+        assertThat(operations().effects(id)).isEqualTo(1);
+    }
+
+    /** It had no effect on bean methods. */
+    @Test
+    void aFailedCommitIsReleasedIfCommitsAreNoEffects() {
+        try (TestServer releasing =
+                TestServer.start(Application.class, "--idempotence.transactions.never-release-after-commit=false")) {
+            Operations operations = releasing.bean(Operations.class);
+            for (String manager : List.of("jdbc", "jpa")) {
+                releasing.assertRunsAgainAfterAFailure("/" + manager + "/lost/" + id, id + manager);
+                String call = UUID.randomUUID().toString();
+                commitInVain(Operations.LOSES, operations, manager, call);
+                operations.once(call);
+                assertThat(operations.effects(call)).as("it ran again").isEqualTo(2);
+            }
+        }
+    }
+
+    @Test
+    @DisplayName("P2: a mark tells that a commit took effect whose reply was lost")
+    void aLostCommitIsResolvedInInTransactionMode() {
+        try (TestServer marking = TestServer.start(
+                Application.class,
+                "--idempotence.server.storage=jdbc",
+                "--idempotence.server.jdbc.create-if-missing=true",
+                "--idempotence.server.jdbc.in-transaction=true")) {
+            Operations operations = marking.bean(Operations.class);
+            for (String manager : List.of("jdbc", "jpa", "plain")) {
+                String path = "/" + manager + "/lost/" + id + manager;
+                assertThat(marking.post(path, id + manager).status()).isEqualTo(500);
+                assertThat(marking.post(path, id + manager).refusal()).isEqualTo("result-unavailable");
+                assertThat(operations.effects(id + manager)).isEqualTo(1);
+                String call = UUID.randomUUID().toString();
+                commitInVain(Operations.LOSES, operations, manager, call);
+                assertThatThrownBy(() -> operations.once(call)).hasMessageContaining("result-unavailable");
+                assertThat(operations.effects(call)).isEqualTo(1);
+            }
+            // Nothing was committed, and nobody knows that yet.
+            marking.assertUnknownAfterAFailure("/jdbc/conflict/" + id, id);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"jdbc", "jpa"})
+    void aCommitThatTheDatabaseRefusesIsUnknown(String manager) {
+        server.assertUnknownAfterAFailure("/" + manager + "/conflict/" + id, id);
+        assertThat(operations().effects(id)).isZero();
+    }
+
+    @Test
+    void aManagerThatPassesTheErrorOnReleasesTheIdOfAHandlerOnly() {
+        server.assertRunsAgainAfterAFailure("/plain/conflict/" + id, id);
+        commitInVain(Operations.CONFLICTS, operations(), "plain", id);
+        assertThatThrownBy(() -> operations().once(id)).hasMessageContaining("outcome-unknown");
+        assertThat(operations().effects(id)).isZero();
     }
 }

@@ -234,6 +234,19 @@ class SilentTransactionsTest {
     }
 
     @Test
+    void aCommitThatMayHaveFailedIsReleasedIfCommitsAreNoEffects() {
+        try (ConfigurableApplicationContext application =
+                start("--idempotence.transactions.never-release-after-commit=false")) {
+            Once once = application.getBean(Once.class);
+            Messages messages = application.getBean(Messages.class);
+            messages.commitFails = new IllegalStateException("the broker does not respond");
+            assertThatThrownBy(() -> new TransactionTemplate(messages).executeWithoutResult(status -> once.run(id)))
+                    .isSameAs(messages.commitFails);
+            assertThat(once.run(id)).as("it ran again").isEqualTo(2);
+        }
+    }
+
+    @Test
     void nothingIsCommittedWithoutItsMark() {
         try (ConfigurableApplicationContext application = start(
                 "--spring.datasource.url=jdbc:h2:mem:" + id,
