@@ -318,14 +318,18 @@ class LostCommitsTest {
                 operations.once(call);
                 assertThat(operations.effects(call)).as("it ran again").isEqualTo(2);
             }
+            commitInVain(Operations.CONFLICTS, operations, "plain", id);
+            assertThatThrownBy(() -> operations.once(id)).hasMessageContaining("outcome-unknown");
         }
     }
 
-    @Test
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
     @DisplayName("P2: a mark tells that a commit took effect whose reply was lost")
-    void aLostCommitIsResolvedInInTransactionMode() {
+    void aLostCommitIsResolvedInInTransactionMode(boolean commitsAreEffects) {
         try (TestServer marking = TestServer.start(
                 Application.class,
+                "--idempotence.transactions.never-release-after-commit=" + commitsAreEffects,
                 "--idempotence.server.storage=jdbc",
                 "--idempotence.server.jdbc.create-if-missing=true",
                 "--idempotence.server.jdbc.in-transaction=true")) {
@@ -340,8 +344,12 @@ class LostCommitsTest {
                 assertThatThrownBy(() -> operations.once(call)).hasMessageContaining("result-unavailable");
                 assertThat(operations.effects(call)).isEqualTo(1);
             }
-            // Nothing was committed, and nobody knows that yet.
-            marking.assertUnknownAfterAFailure("/jdbc/conflict/" + id, id);
+            // Nothing was committed, but the missing mark does not change what is recorded.
+            if (commitsAreEffects) {
+                marking.assertUnknownAfterAFailure("/jdbc/conflict/" + id, id);
+            } else {
+                marking.assertRunsAgainAfterAFailure("/jdbc/conflict/" + id, id);
+            }
         }
     }
 
