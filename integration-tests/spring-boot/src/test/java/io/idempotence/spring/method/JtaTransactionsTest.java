@@ -8,6 +8,7 @@ import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
 import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import jakarta.transaction.SystemException;
+import jakarta.transaction.UserTransaction;
 import java.lang.reflect.Proxy;
 import java.sql.SQLException;
 import java.util.UUID;
@@ -90,6 +91,10 @@ class JtaTransactionsTest {
 
         TransactionTemplate transaction() {
             return new TransactionTemplate(manager);
+        }
+
+        UserTransaction unseen() {
+            return manager.getUserTransaction();
         }
 
         void book(String id) {
@@ -192,6 +197,15 @@ class JtaTransactionsTest {
         @PostMapping("/thrown-after/{id}")
         String thrownAfter(@PathVariable("id") String id) {
             bookings.commit(id);
+            throw new IllegalStateException("after the commit");
+        }
+
+        @PostMapping("/unseen/{id}")
+        String unseen(@PathVariable("id") String id) throws Exception {
+            UserTransaction transaction = bookings.unseen();
+            transaction.begin();
+            bookings.transaction().executeWithoutResult(joined -> bookings.book(id));
+            transaction.commit();
             throw new IllegalStateException("after the commit");
         }
 
@@ -338,5 +352,22 @@ class JtaTransactionsTest {
                 .isInstanceOf(ExecutionRefusedException.class)
                 .hasMessageContaining("unknown");
         assertThat(bookings.orders(id)).isEqualTo(1);
+    }
+
+    /** The starter does not see it, so its end changes nothing. The pages say so. */
+    @Test
+    void aBeanMethodInATransactionThatIsNoneOfSpringIsRecordedAtOnce() throws Exception {
+        UserTransaction unseen = bookings.unseen();
+        unseen.begin();
+        bookings.once(id);
+        unseen.rollback();
+        assertThat(bookings.once(id)).as("the stored result").isEqualTo(1);
+        assertThat(bookings.orders(id)).isZero();
+    }
+
+    @Test
+    void aCommitOfATransactionThatIsNoneOfSpringIsNoEffect() {
+        server.assertRunsAgainAfterAFailure("/unseen/" + id, id);
+        assertThat(bookings.orders(id)).isEqualTo(2);
     }
 }
