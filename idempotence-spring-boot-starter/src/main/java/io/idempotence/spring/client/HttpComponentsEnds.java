@@ -10,6 +10,7 @@ import org.apache.hc.client5.http.config.RequestConfig;
 import org.apache.hc.client5.http.protocol.HttpClientContext;
 import org.apache.hc.core5.function.Resolver;
 import org.apache.hc.core5.http.HttpHost;
+import org.apache.hc.core5.http.protocol.HttpContext;
 import org.apache.hc.core5.util.Timeout;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.client.ClientHttpRequest;
@@ -78,7 +79,8 @@ final class HttpComponentsEnds extends RequestEnds {
         if (SpringInternals.field(request, "httpRequest") instanceof HttpUriRequestBase base) {
             watch.exit(base::cancel);
         }
-        if (SpringInternals.field(request, "httpContext") instanceof HttpClientContext context) {
+        if (SpringInternals.field(request, "httpContext") instanceof HttpContext any) {
+            HttpClientContext context = HttpClientContext.cast(any);
             RequestConfig config = context.getRequestConfig();
             context.setRequestConfig((config == null ? RequestConfig.custom() : RequestConfig.copy(config))
                     .setRedirectsEnabled(false)

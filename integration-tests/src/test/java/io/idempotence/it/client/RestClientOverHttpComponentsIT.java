@@ -20,6 +20,7 @@ import org.apache.hc.client5.http.impl.InMemoryDnsResolver;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.core5.http.protocol.BasicHttpContext;
 import org.apache.hc.core5.util.Timeout;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -63,6 +64,26 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
                 .toEntity(String.class);
         assertThat(Objects.requireNonNullElse(response.getBody(), "")).isEqualTo(body);
         assertThat(response.getStatusCode().value()).isEqualTo(body.isEmpty() ? 303 : 200);
+    }
+
+    /** HttpClient took the ID to another origin. */
+    @Test
+    void contextOfAnotherKindIsNoWayToAnotherOrigin() {
+        try (RawServer elsewhere = RawServer.start((request, socket) -> write(socket, WHOLE))) {
+            alwaysGet(status(307).withHeader("Location", elsewhere.url() + "/orders"));
+            HttpComponentsClientHttpRequestFactory factory = new HttpComponentsClientHttpRequestFactory(
+                    HttpClients.custom().disableAutomaticRetries().build());
+            factory.setHttpContextFactory((method, uri) -> new BasicHttpContext());
+            ResponseEntity<String> response = IdempotentRestClient.install(RestClient.builder(), fast().build())
+                    .requestFactory(factory)
+                    .build()
+                    .post()
+                    .uri("http://127.0.0.1:" + provider.port() + "/orders")
+                    .body("tea")
+                    .retrieve()
+                    .toEntity(String.class);
+            assertThat(response.getStatusCode().value()).isEqualTo(307);
+        }
     }
 
     /** It was the ID of the first call, which is of another service. */
