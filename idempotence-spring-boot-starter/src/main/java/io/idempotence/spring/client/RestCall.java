@@ -98,9 +98,10 @@ final class RestCall implements ClientAdapter {
             }
             return response;
         } catch (IOException | ResourceAccessException e) {
-            if (seen.isOfAFailedHandler()) {
+            boolean refused = seen.status() / 100 == 4 || seen.namesRefusal();
+            if (seen.status() != 0 && !refused && seen.failure() == null) {
                 // Of an interceptor. Its caller would read it as "nothing was sent".
-                seen.mayHaveBeenSentBefore();
+                seen.failed(new IOException(e));
             }
             throw e;
         } finally {

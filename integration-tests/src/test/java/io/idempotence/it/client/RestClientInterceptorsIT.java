@@ -4,6 +4,7 @@ import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.anyUrl;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
+import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -16,6 +17,7 @@ import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.spring.client.IdempotentRestClient;
 import io.idempotence.spring.client.RestOutcomeUnknownException;
+import io.idempotence.spring.client.RestRequestRefusedException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.ConnectException;
@@ -23,9 +25,11 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import javax.net.ssl.SSLPeerUnverifiedException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.HttpStatusCode;
@@ -57,9 +61,20 @@ class RestClientInterceptorsIT extends WireMockTestBase {
                 .body(String.class);
     }
 
+    private static ClientHttpRequestInterceptor failingAfterTheResponse(Exception failure) {
+        return (request, body, execution) -> {
+            execution.execute(request, body).close();
+            if (failure instanceof IOException e) {
+                throw e;
+            }
+            throw (RuntimeException) failure;
+        };
+    }
+
     static Stream<Exception> failuresOfAnotherCall() {
         return Stream.of(
                 new ConnectException("of another call"),
+                new SSLPeerUnverifiedException("of another call"),
                 new ResourceAccessException("of another call", new ConnectException()));
     }
 
@@ -67,26 +82,49 @@ class RestClientInterceptorsIT extends WireMockTestBase {
     @ParameterizedTest
     @MethodSource("failuresOfAnotherCall")
     void executedCallWhoseInterceptorFailsAfterTheResponseIsUnknown(Exception failure) {
-        assertThatThrownBy(() -> order(fast(), (request, body, execution) -> {
-                    execution.execute(request, body).close();
-                    if (failure instanceof IOException e) {
-                        throw e;
-                    }
-                    throw (RuntimeException) failure;
-                }))
+        assertThatThrownBy(() -> order(fast(), failingAfterTheResponse(failure)))
                 .isInstanceOf(RestOutcomeUnknownException.class)
                 .hasStackTraceContaining("of another call");
         assertThat(received()).hasSize(3);
         assertOneId();
         assertEnd(UNKNOWN, 3);
+        provider.resetRequests();
+        events.clear();
     }
 
     /** Perhaps executed, and its exception reads as "nothing was sent". */
     @ParameterizedTest
+    @ValueSource(ints = {303, 500, 501, 503, 505})
+    void callWhoseHandlerAndThenWhoseInterceptorFailedIsUnknown(int status) {
+        alwaysGet(status(status));
+        failuresOfAnotherCall().forEach(this::executedCallWhoseInterceptorFailsAfterTheResponseIsUnknown);
+    }
+
+    /** Executed: by an earlier attempt. */
+    @ParameterizedTest
+    @ValueSource(ints = {303, 500})
+    void callWhoseInterceptorFailsAfterAReplayIsUnknown(int status) {
+        alwaysGet(status(status).withHeader("Idempotent-Replayed", "true"));
+        failuresOfAnotherCall().forEach(this::executedCallWhoseInterceptorFailsAfterTheResponseIsUnknown);
+    }
+
+    /** Not executed, and never retried. */
+    @ParameterizedTest
     @MethodSource("failuresOfAnotherCall")
-    void callWhoseHandlerAndThenWhoseInterceptorFailedIsUnknown(Exception failure) {
-        alwaysGet(status(500));
-        executedCallWhoseInterceptorFailsAfterTheResponseIsUnknown(failure);
+    void interceptorThatFailsAfterTheOperationRefusedIsTheEnd(Exception failure) {
+        alwaysGet(status(422));
+        assertThatThrownBy(() -> order(fast(), failingAfterTheResponse(failure)))
+                .isInstanceOf(ResourceAccessException.class)
+                .isNotInstanceOf(OutcomeUnknown.class);
+        assertEnd(FAILED, 1);
+    }
+
+    @Test
+    void refusalAfterWhichAnInterceptorFailsIsARefusal() {
+        alwaysGet(refusal("storage-unavailable", 503));
+        assertThatThrownBy(() -> order(fast(), failingAfterTheResponse(new ConnectException("of another call"))))
+                .isInstanceOf(RestRequestRefusedException.class);
+        assertEnd(REFUSED, 3);
     }
 
     /** It was the interceptor's exception. */
