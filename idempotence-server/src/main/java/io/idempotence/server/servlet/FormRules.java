@@ -138,10 +138,11 @@ enum FormRules {
         return isTomcat();
     }
 
-    /** Whether the container would parse the body of a request as a form. */
+    /** Whether the container would parse the body of a request as a form. Its own method counts, not one that a filter in front sets. */
     boolean parses(HttpServletRequest request) {
         return MediaTypes.isForm(MediaTypes.of(request))
-                && (methods.isEmpty() || methods.contains(request.getMethod()));
+                && (methods.isEmpty()
+                        || methods.contains(((HttpServletRequest) Wrappers.innermost(request)).getMethod()));
     }
 
     // ---- parts

@@ -201,12 +201,12 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     // ---- URLs
 
     @Override
-    public String encodeURL(String url) {
+    public @Nullable String encodeURL(@Nullable String url) {
         return buffer.sessionIds().encoded(url, super.encodeURL(url));
     }
 
     @Override
-    public String encodeRedirectURL(String url) {
+    public @Nullable String encodeRedirectURL(@Nullable String url) {
         return buffer.sessionIds().encoded(url, super.encodeRedirectURL(url));
     }
 

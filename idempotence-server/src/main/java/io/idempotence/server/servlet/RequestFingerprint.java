@@ -58,19 +58,24 @@ final class RequestFingerprint {
         String boundary = MediaTypes.boundary(contentType);
         if (isGzip(request)) {
             try (MemoryBudget.Share decoded = memory.another()) {
-                fingerprint.add(unzipped(body, cap, decoded), boundary, mediaType, form);
+                fingerprint.add(unzipped(body, cap, decoded), boundary, mediaType, form, memory);
             }
         } else {
-            fingerprint.add(body, boundary, mediaType, form);
+            fingerprint.add(body, boundary, mediaType, form, memory);
         }
         return Fingerprint.of(fingerprint.digest.digest());
     }
 
-    private void add(byte[] plain, @Nullable String boundary, String mediaType, BodyForm form) {
-        if (boundary == null) {
-            add(form.of(mediaType, plain));
-        } else {
+    private void add(
+            byte[] plain, @Nullable String boundary, String mediaType, BodyForm form, MemoryBudget.Share memory)
+            throws RequestNotTakenException {
+        if (boundary != null) {
             addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
+            return;
+        }
+        try (MemoryBudget.Share parsed = memory.another()) {
+            parsed.require(CanonicalJson.memoryOf(form, mediaType, plain.length));
+            add(form.of(mediaType, plain));
         }
     }
 
@@ -92,6 +97,7 @@ final class RequestFingerprint {
             fingerprint.addDecoded(part.getName(), UNDECODABLE_PART);
             fingerprint.addDecoded(part.getSubmittedFileName(), UNDECODABLE_PART);
             fingerprint.addDecoded(part.getContentType(), UNDECODABLE_PART);
+            fingerprint.addOtherHeaders(part);
             fingerprint.digest.length(part.getSize());
             try (InputStream in = part.getInputStream()) {
                 byte[] buffer = new byte[8192];
@@ -105,6 +111,21 @@ final class RequestFingerprint {
             fingerprint.addTexts(Wrappers.innermost(request), parts);
         }
         return Fingerprint.of(fingerprint.digest.digest());
+    }
+
+    private void addOtherHeaders(Part part) {
+        Map<String, Collection<String>> headers = new TreeMap<>();
+        for (String name : part.getHeaderNames()) {
+            String known = name.toLowerCase(Locale.ROOT);
+            if (!known.equals("content-disposition") && !known.equals("content-type")) {
+                headers.put(known, part.getHeaders(name));
+            }
+        }
+        headers.forEach((name, lines) -> {
+            add(name);
+            digest.add(lines.size());
+            lines.forEach(this::add);
+        });
     }
 
     /** Adds the texts of parts as the container decoded them. Values of the query come first, and are compared by their bytes elsewhere. */
@@ -173,11 +194,11 @@ final class RequestFingerprint {
         for (int at = indexOf(body, delimiter, 0); at >= 0; at = indexOf(body, delimiter, at + 1)) {
             int end = at + delimiter.length;
             if (startsLine(body, at) && endsDelimiter(body, end)) {
-                add(Arrays.copyOfRange(body, from, at));
+                digest.length(at - from).part(body, from, at - from);
                 from = end;
             }
         }
-        add(Arrays.copyOfRange(body, from, body.length));
+        digest.length(body.length - from).part(body, from, body.length - from);
     }
 
     private static boolean startsLine(byte[] body, int at) {

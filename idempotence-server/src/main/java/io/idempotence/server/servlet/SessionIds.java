@@ -6,7 +6,10 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The session IDs that a container put into the URLs of one response. A session belongs to one caller, so a response that is recorded, and
@@ -16,20 +19,24 @@ final class SessionIds {
     /** The largest body that is decoded to search it for session IDs, in bytes. */
     private static final int LARGEST = 1 << 20;
 
+    private static final Pattern PATH_PARAMETER = Pattern.compile(";[^;/?#=]+=[^;/?#]+");
+
     /** The text that was inserted into URLs, for example {@code ;jsessionid=4711}. Immutable, and replaced by a larger set. */
     private volatile Set<String> inserted = Set.of();
 
-    /** Remembers what the container inserted to make {@code encoded} from {@code url}; returns {@code encoded}. */
-    String encoded(String url, String encoded) {
-        int added = encoded.length() - url.length();
-        if (added > 0) {
-            int start = 0;
-            while (start < url.length() && url.charAt(start) == encoded.charAt(start)) {
-                start++;
-            }
-            if (encoded.substring(start + added).equals(url.substring(start))) {
-                add(encoded.substring(start, start + added));
-            }
+    /**
+     * Remembers the path parameters that {@code encoded} has and {@code url} has not; returns {@code encoded}. Other changes are none of a
+     * session: filters also insert versions into URLs of resources.
+     */
+    @Nullable
+    String encoded(@Nullable String url, @Nullable String encoded) {
+        if (url != null && encoded != null && encoded.length() > url.length()) {
+            PATH_PARAMETER
+                    .matcher(encoded)
+                    .results()
+                    .map(MatchResult::group)
+                    .filter(parameter -> !url.contains(parameter))
+                    .forEach(this::add);
         }
         return encoded;
     }

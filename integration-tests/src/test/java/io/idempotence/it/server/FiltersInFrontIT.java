@@ -1,6 +1,9 @@
 package io.idempotence.it.server;
 
+import static io.idempotence.it.container.Http.post;
 import static io.idempotence.it.container.Http.refusal;
+import static io.idempotence.it.container.Http.replayed;
+import static io.idempotence.it.container.Http.text;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
@@ -18,10 +21,13 @@ import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.ServletRequest;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletRequestWrapper;
 import jakarta.servlet.http.HttpServletResponse;
 import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.EnumSet;
 import java.util.concurrent.CountDownLatch;
@@ -201,5 +207,53 @@ class FiltersInFrontIT extends FilterTestBase {
                 });
         assertThat(refusal(Http.post(server.uri("/p"), id, ""))).isEqualTo("outcome-unknown");
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("P6: an ID that a filter in front adds with getHeader alone is no request without an ID")
+    void anIdThatAFilterInFrontAddsIsSeen() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
+            inFront(
+                    context,
+                    (request, response, chain) -> chain.doFilter(
+                            new HttpServletRequestWrapper((HttpServletRequest) request) {
+                                @Override
+                                public String getHeader(String name) {
+                                    return name.equalsIgnoreCase("Idempotency-Key") ? id : super.getHeader(name);
+                                }
+                            },
+                            response));
+            IdempotenceFilter.builder(idempotence).keyOptional().build().install(context);
+        });
+        HttpRequest request = HttpRequest.newBuilder(server.uri("/p"))
+                .PUT(HttpRequest.BodyPublishers.noBody())
+                .build();
+        assertThat(Http.send(request).statusCode()).isEqualTo(200);
+        assertThat(replayed(Http.send(request))).isTrue();
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    void formReachesAHandlerThoughAFilterInFrontChangesTheMethod() {
+        Idempotence idempotence = idempotence();
+        ServletServer server = start(
+                (request, response) -> respond(response, 200, request.getMethod() + " " + request.getParameter("a")),
+                context -> {
+                    inFront(
+                            context,
+                            (request, response, chain) -> chain.doFilter(
+                                    new HttpServletRequestWrapper((HttpServletRequest) request) {
+                                        @Override
+                                        public String getMethod() {
+                                            return "PUT";
+                                        }
+                                    },
+                                    response));
+                    IdempotenceFilter.install(context, idempotence);
+                });
+        String form = "application/x-www-form-urlencoded";
+        assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
+                .isEqualTo("PUT 1");
     }
 }

@@ -173,9 +173,11 @@ class ResponseHeadersIT extends FilterTestBase {
             inFront(context, (request, response, chain) -> {
                 String session = ((HttpServletRequest) request).getHeader("X-Session");
                 chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                    /** Spring also inserts a version of a resource. */
                     @Override
                     public String encodeURL(String url) {
-                        return url.replaceFirst("([^?#]*)", "$1;jsessionid=" + session);
+                        return url.replaceFirst("^/js/", "/v1/js/")
+                                .replaceFirst("([^?#]*)", "$1;jsessionid=" + session);
                     }
 
                     @Override
@@ -217,5 +219,15 @@ class ResponseHeadersIT extends FilterTestBase {
         assertThat(replayed(second)).isTrue();
         assertThat(text(second)).isEqualTo("<a href='/payments/1?a=b'>");
         assertThat(second.headers().firstValue("Location").orElseThrow()).endsWith("/payments/1");
+    }
+
+    @Test
+    @DisplayName("P4: only session IDs are left out of a page, not what a filter in front inserts into its URLs")
+    void versionsOfResourcesStayInAPage() {
+        ServletServer server = serveWithSessionsInUrls((request, response) -> respond(
+                response, 201, "<script src='" + response.encodeURL("/js/app.js") + "'><a href='/api/v1/payments/7'>"));
+        callAs(server, "FIRST");
+        assertThat(text(callAs(server, "SECOND")))
+                .isEqualTo("<script src='/v1/js/app.js'><a href='/api/v1/payments/7'>");
     }
 }

@@ -17,8 +17,8 @@ import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Multipart requests whose parts a filter in front keeps the container from parsing. */
-class MultipartInFrontIT extends FilterTestBase {
+/** What is compared of multipart requests, also if a filter in front keeps the container from parsing them. */
+class MultipartIT extends FilterTestBase {
     private ServletServer behind(Filter inFront) {
         Idempotence idempotence = idempotence();
         return start((request, response) -> respond(response, 200, text(request)), context -> {
@@ -77,6 +77,21 @@ class MultipartInFrontIT extends FilterTestBase {
         });
         assertThat(upload(server, "one").statusCode()).isEqualTo(container == Container.JETTY ? 400 : 500);
         assertThat(runs).hasValue(0);
+    }
+
+    @Test
+    @DisplayName("P5: parts with other headers are another request")
+    void partsWithOtherHeadersAreAnotherRequest() {
+        multipart = new MultipartConfigElement("");
+        ServletServer server = serve((request, response) ->
+                respond(response, 200, request.getPart("a").getHeader("X-Checksum")));
+        String body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\nX-Checksum: %s\r\n\r\none\r\n--b--\r\n";
+        String[] type = {"Content-Type", "multipart/form-data; boundary=b"};
+        assertThat(post(server.uri("/p"), id, body.formatted(1), type).statusCode())
+                .isEqualTo(200);
+        assertThat(refusal(post(server.uri("/p"), id, body.formatted(2), type))).isEqualTo("key-reused");
+        assertThat(replayed(post(server.uri("/p"), id, body.formatted(1), type)))
+                .isTrue();
     }
 
     @Test
