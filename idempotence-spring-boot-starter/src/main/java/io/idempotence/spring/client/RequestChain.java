@@ -3,11 +3,11 @@ package io.idempotence.spring.client;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.lang.reflect.Constructor;
-import java.lang.reflect.InvocationTargetException;
 import java.net.URI;
 import java.util.List;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
+import org.springframework.beans.BeanUtils;
 import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.StreamingHttpOutputMessage;
@@ -18,6 +18,7 @@ import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.http.client.InterceptingClientHttpRequestFactory;
 import org.springframework.http.client.support.HttpRequestWrapper;
+import org.springframework.util.ClassUtils;
 
 /**
  * The chain behind an interceptor: the other interceptors and the request factory. It can be run for each attempt. The execution of
@@ -25,6 +26,13 @@ import org.springframework.http.client.support.HttpRequestWrapper;
  */
 final class RequestChain {
     private static final String REQUEST = "org.springframework.http.client.InterceptingClientHttpRequest";
+
+    private static final @Nullable Constructor<InterceptingClientHttpRequestFactory> OF_SPRING_7 =
+            ClassUtils.getConstructorIfAvailable(
+                    InterceptingClientHttpRequestFactory.class,
+                    ClientHttpRequestFactory.class,
+                    List.class,
+                    BiPredicate.class);
 
     private final List<ClientHttpRequestInterceptor> behind;
     private final ClientHttpRequestFactory factory;
@@ -121,19 +129,8 @@ final class RequestChain {
     }
 
     private ClientHttpRequestFactory intercepting(ClientHttpRequestFactory end) {
-        if (buffers != null) {
-            try {
-                Constructor<InterceptingClientHttpRequestFactory> ofSpring7 =
-                        InterceptingClientHttpRequestFactory.class.getConstructor(
-                                ClientHttpRequestFactory.class, List.class, BiPredicate.class);
-                return ofSpring7.newInstance(end, behind, buffers);
-            } catch (InvocationTargetException | IllegalAccessException | InstantiationException e) {
-                throw new IllegalStateException(
-                        "the interceptors behind that of IdempotentRestClient cannot be called", e);
-            } catch (NoSuchMethodException e) {
-                return new InterceptingClientHttpRequestFactory(end, behind);
-            }
-        }
-        return new InterceptingClientHttpRequestFactory(end, behind);
+        return OF_SPRING_7 == null
+                ? new InterceptingClientHttpRequestFactory(end, behind)
+                : BeanUtils.instantiateClass(OF_SPRING_7, end, behind, buffers);
     }
 }

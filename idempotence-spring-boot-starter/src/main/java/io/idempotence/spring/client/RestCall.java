@@ -19,7 +19,6 @@ import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.net.URI;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -110,18 +109,17 @@ final class RestCall implements ClientAdapter {
     }
 
     private HttpRequest prepared(int attempt, RequestEnds ends) {
-        HttpHeaders headers = new HttpHeaders();
-        request.getHeaders().forEach((name, values) -> {
-            if (!name.equalsIgnoreCase(IDEMPOTENCY_KEY) && !name.equalsIgnoreCase(IDEMPOTENCY_ATTEMPT)) {
-                headers.addAll(name, values);
-            }
-        });
+        HttpHeaders headers = copy(request.getHeaders());
         headers.set(IDEMPOTENCY_KEY, line());
         headers.set(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
         long timeout =
                 Deadline.clip(ends.readTimeoutMillis(), logical.deadline().millisLeft());
         WaitPreference.of(operation.config().preferWait(), timeout, values(PREFER))
                 .ifPresent(wait -> headers.add(PREFER, wait));
+        return withHeaders(request, headers);
+    }
+
+    static HttpRequest withHeaders(HttpRequest request, HttpHeaders headers) {
         return new HttpRequestWrapper(request) {
             @Override
             public HttpHeaders getHeaders() {
@@ -130,14 +128,14 @@ final class RestCall implements ClientAdapter {
         };
     }
 
+    static HttpHeaders copy(HttpHeaders headers) {
+        HttpHeaders copy = new HttpHeaders();
+        headers.forEach(copy::addAll);
+        return copy;
+    }
+
     private List<String> values(String header) {
-        List<String> lines = new ArrayList<>();
-        request.getHeaders().forEach((name, values) -> {
-            if (name.equalsIgnoreCase(header)) {
-                lines.addAll(values);
-            }
-        });
-        return lines;
+        return RestExchange.values(request.getHeaders(), header);
     }
 
     /** The name of the call within a scope: its method and URL, without the query. */

@@ -88,13 +88,7 @@ final class RestExchange implements ClientHttpRequest {
 
     @Override
     public ClientHttpResponse execute() throws IOException {
-        List<String> lines = new ArrayList<>();
-        headers.forEach((name, values) -> {
-            if (name.equalsIgnoreCase(IDEMPOTENCY_KEY)) {
-                lines.addAll(values);
-            }
-        });
-        if (!lines.equals(List.of(line))) {
+        if (!values(headers, IDEMPOTENCY_KEY).equals(List.of(line))) {
             throw new IllegalStateException(
                     "another interceptor changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
@@ -116,6 +110,17 @@ final class RestExchange implements ClientHttpRequest {
             from = target;
         }
         return response;
+    }
+
+    /** The lines of a header. The methods of {@link HttpHeaders} for it differ between the versions of Spring. */
+    static List<String> values(HttpHeaders headers, String header) {
+        List<String> lines = new ArrayList<>();
+        headers.forEach((name, values) -> {
+            if (name.equalsIgnoreCase(header)) {
+                lines.addAll(values);
+            }
+        });
+        return lines;
     }
 
     private static @Nullable Address target(ClientHttpResponse response, Address from) throws IOException {
