@@ -11,7 +11,8 @@ import org.springframework.web.client.RestTemplate;
  * <p><b>Set-up:</b> none for clients that are built with Boot's {@code RestClient.Builder} or {@code RestTemplateBuilder}, for beans of
  * {@code RestClient.Builder} and {@code RestTemplate}, and for HTTP service clients over them. Others call {@code install}, once. Without
  * {@code install} a plain call carries an ID only if it is asked for. Its interceptor is first. Interceptors behind it see each attempt
- * with its ID, which they must not change. Interceptors in front of it see the call once.
+ * with its ID, which they must not change. Interceptors in front of it see the call once. One that sends a request again belongs behind:
+ * on Spring 6, what it sends after the first one is not retried, and its end hides an unknown outcome of the first.
  *
  * <p><b>How a call with an ID ends</b> (promise P7):
  *

@@ -22,7 +22,7 @@ import org.springframework.util.ClassUtils;
 
 /**
  * The chain behind an interceptor: the other interceptors and the request factory. It can be run for each attempt. The execution of
- * Spring 6 cannot: a second run of it leaves the other interceptors out.
+ * Spring 6 cannot: a second run of it leaves out the interceptors that the first one reached.
  */
 final class RequestChain {
     private static final String REQUEST = "org.springframework.http.client.InterceptingClientHttpRequest";
@@ -34,14 +34,20 @@ final class RequestChain {
                     List.class,
                     BiPredicate.class);
 
+    private final HttpRequest original;
+    private final boolean first;
     private final List<ClientHttpRequestInterceptor> behind;
     private final ClientHttpRequestFactory factory;
     private final @Nullable BiPredicate<URI, HttpMethod> buffers;
 
     private RequestChain(
+            HttpRequest original,
+            boolean first,
             List<ClientHttpRequestInterceptor> behind,
             ClientHttpRequestFactory factory,
             @Nullable BiPredicate<URI, HttpMethod> buffers) {
+        this.original = original;
+        this.first = first;
         this.behind = behind;
         this.factory = factory;
         this.buffers = buffers;
@@ -65,8 +71,11 @@ final class RequestChain {
         }
         List<ClientHttpRequestInterceptor> all =
                 (List<ClientHttpRequestInterceptor>) SpringInternals.required(root, "interceptors");
+        int index = indexOf(own, all);
         return new RequestChain(
-                all.subList(indexOf(own, all) + 1, all.size()).stream()
+                (HttpRequest) root,
+                index == 0,
+                all.subList(index + 1, all.size()).stream()
                         .map(OnceBalancedInterceptor::of)
                         .toList(),
                 (ClientHttpRequestFactory) SpringInternals.required(root, "requestFactory"),
@@ -86,6 +95,16 @@ final class RequestChain {
 
     private static boolean isIntercepting(Object request) {
         return request.getClass().getName().equals(REQUEST);
+    }
+
+    /** The request as the client made it, which the interceptors in front can change. Their further runs begin with it too. */
+    HttpRequest original() {
+        return original;
+    }
+
+    /** Whether an interceptor in front that runs its chain again leaves this one out. */
+    boolean isLeftOutByFurtherRuns() {
+        return !first && OF_SPRING_7 == null;
     }
 
     /** The factory at the end of the chain. */

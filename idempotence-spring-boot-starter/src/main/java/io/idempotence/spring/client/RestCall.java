@@ -82,6 +82,10 @@ final class RestCall implements ClientAdapter {
                     this::pathAndQuery,
                     () -> HeaderLines.isMultipart(values("Content-Type")) ? null : body);
             logical.describe(this::pathAndQuery, () -> Arrays.hashCode(body));
+            if (chain.isLeftOutByFurtherRuns()) {
+                // They send this request as it then is.
+                chain.original().getHeaders().set(IDEMPOTENCY_KEY, line());
+            }
         }
         RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects, request.getURI());
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());

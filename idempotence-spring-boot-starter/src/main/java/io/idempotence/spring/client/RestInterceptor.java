@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.net.URI;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,6 +40,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private final WithoutRedirects withoutRedirects = new WithoutRedirects();
     private final ClientOperations operations;
     private final RedirectRule redirects = new RedirectRule(LOG);
+    private final AtomicBoolean warned = new AtomicBoolean();
 
     /** @param all whether calls carry an ID that the application did not ask for */
     RestInterceptor(IdempotenceClientConfig config, boolean all) {
@@ -85,15 +87,22 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             // Calls made on the way are outside of the caller's scope.
             return CallScope.<ClientHttpResponse, IOException>outside(() -> execution.execute(request, body));
         }
+        RequestChain chain = RequestChain.of(this, request, execution);
         RestCall call = new RestCall(
                 operation,
-                identity(operation, request, body, service),
+                identity(operation, request, body, chain, service),
                 request,
                 body,
-                RequestChain.of(this, request, execution),
+                chain,
                 withoutRedirects,
                 watchdog,
                 redirects);
+        if (chain.isLeftOutByFurtherRuns() && warned.compareAndSet(false, true)) {
+            LOG.warn(
+                    "An interceptor is in front of that of IdempotentRestClient. On Spring 6 it must not send a request twice: the"
+                            + " second one carries the ID, but no retry follows, and its end hides an unknown outcome of the first."
+                            + " If it does, put it behind");
+        }
         try {
             if (service != null) {
                 service.began(call);
@@ -113,10 +122,38 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
 
     /** @param service the call that the request belongs to, perhaps of another thread; null if there is none */
     private static CallIdentity identity(
-            ClientOperation operation, HttpRequest request, byte[] body, @Nullable HttpServiceCall service) {
-        CallerContext caller = service == null ? CallerContext.current() : service.caller();
-        ScopeHistory alone = service == null ? ScopeHistory.ofOneCall() : service.history(request, body);
-        return new CallIdentity(operation, () -> RestCall.name(request), caller, alone);
+            ClientOperation operation,
+            HttpRequest request,
+            byte[] body,
+            RequestChain chain,
+            @Nullable HttpServiceCall service) {
+        if (service != null) {
+            // The request may be given the ID, which a repetition has not.
+            HttpRequest asked = RestCall.withHeaders(request, RestCall.copy(request.getHeaders()));
+            return new CallIdentity(
+                    operation, () -> RestCall.name(request), service.caller(), service.history(asked, body));
+        }
+        PlainCall call = PlainCall.of(request, chain.original());
+        return new CallIdentity(
+                operation, () -> RestCall.name(call.request()), CallerContext.current(), call.history());
+    }
+
+    /**
+     * A call that no HTTP service client makes, kept in its request.
+     *
+     * <p>An interceptor in front may send the request more than once. With the same method and path that is the same logical call, sent
+     * again, whatever the host and the query. Any other request, for example for a token, is a call of its own.
+     *
+     * @param request the first one
+     */
+    private record PlainCall(HttpRequest request, ScopeHistory history) {
+        static PlainCall of(HttpRequest request, HttpRequest original) {
+            String name = PlainCall.class.getName() + " " + request.getMethod() + " "
+                    + request.getURI().getRawPath() + " "
+                    + request.getHeaders().getFirst(IDEMPOTENCY_KEY);
+            return (PlainCall) original.getAttributes()
+                    .computeIfAbsent(name, absent -> new PlainCall(request, ScopeHistory.ofOneCall()));
+        }
     }
 
     private boolean isAskedFor(HttpRequest request, ClientOperation operation) {

@@ -13,7 +13,10 @@ import static org.awaitility.Awaitility.await;
 import com.github.tomakehurst.wiremock.http.Fault;
 import feign.BaseBuilder;
 import feign.Feign;
+import io.idempotence.IdempotenceId;
+import io.idempotence.InboundRequest;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.spring.client.IdempotentRestClient;
 import io.idempotence.spring.client.RestOutcomeUnknownException;
@@ -23,6 +26,7 @@ import java.io.InputStream;
 import java.net.ConnectException;
 import java.net.URI;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLPeerUnverifiedException;
@@ -158,6 +162,81 @@ class RestClientInterceptorsIT extends WireMockTestBase {
     void callWhoseHandlerFailedAndWhoseInterceptorThenReachesNobodyIsUnknown() {
         alwaysGet(status(503));
         executedCallWhoseInterceptorThenReachesNobodyIsUnknown();
+    }
+
+    /** A client whose interceptor in front of the client half sends each request first to {@code first}, and then where it belongs. */
+    private RestClient alsoTo(String first, Class<? extends Exception> failure) {
+        return IdempotentRestClient.install(RestClient.builder(), fast().build())
+                .requestInterceptors(all -> all.add(0, (request, body, execution) -> {
+                    if (failure == null) {
+                        execution.execute(at(first, request), body).close();
+                    } else {
+                        assertThatThrownBy(() -> execution.execute(at(first, request), body))
+                                .isInstanceOf(failure);
+                    }
+                    return execution.execute(request, body);
+                }))
+                .requestFactory(new JdkClientHttpRequestFactory())
+                .build();
+    }
+
+    private static String url(String pathAndQuery) {
+        return "http://127.0.0.1:" + provider.port() + pathAndQuery;
+    }
+
+    private static void order(RestClient client, String url) {
+        client.post().uri(url).body("tea").retrieve().toBodilessEntity();
+    }
+
+    @Test
+    void queryAndHostMakeNoOtherCall() {
+        order(alsoTo("http://localhost:" + provider.port() + "/orders?try=1", null), url("/orders"));
+        assertThat(received()).hasSize(2);
+        assertOneId();
+    }
+
+    @Test
+    void tokenThatIsFetchedThroughTheChainIsACallOfItsOwn() {
+        order(alsoTo(url("/token"), null), url("/orders"));
+        assertThat(ids()).hasSize(2).doesNotHaveDuplicates().doesNotContain("");
+    }
+
+    /** Nothing left the second time, and that does not undo the first. */
+    @Test
+    void doubtOfTheFirstSendingIsNotForgotten() {
+        alwaysGet(status(504));
+        RestClient client = alsoTo(url("/orders"), RestOutcomeUnknownException.class);
+        assertThatThrownBy(() -> order(client, nobody() + "/orders")).isInstanceOf(RestOutcomeUnknownException.class);
+        assertThat(ids().stream().distinct()).hasSize(1);
+    }
+
+    @Test
+    void callInAScopeThatIsSentAgainKeepsTheIdAndTheDoubt() {
+        alwaysGet(status(504));
+        RestClient client = alsoTo(url("/orders"), RestOutcomeUnknownException.class);
+        assertThatThrownBy(() ->
+                        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> order(client, nobody() + "/orders")))
+                .isInstanceOf(RestOutcomeUnknownException.class);
+        assertThat(ids().stream().distinct()).containsExactly("\"job-1\"");
+    }
+
+    @Test
+    void callOfAHandlerThatIsSentAgainTakesOneDerivedId() {
+        RestClient twice = alsoTo(url("/orders"), null);
+        RestClient once = IdempotentRestClient.install(RestClient.builder(), fast().build())
+                .build();
+        for (RestClient client : List.of(twice, once)) {
+            Runnable leave = InboundRequest.of("request-1").enter();
+            try {
+                order(client, url("/orders"));
+                order(client, url("/orders"));
+            } finally {
+                leave.run();
+            }
+        }
+        List<String> ids = ids();
+        assertThat(ids).hasSize(6);
+        assertThat(ids.subList(0, 4)).containsExactly(ids.get(4), ids.get(4), ids.get(5), ids.get(5));
     }
 
     private static HttpRequest at(String url, HttpRequest request) {

@@ -103,7 +103,10 @@ class HttpServiceClientsTest extends OrdersConsumer {
 
     /** A client whose adapter does something else once its call has failed, as a layer inside of its proxy may. */
     private static OrdersExchange orAfterAFailure(UnaryOperator<Callable<Object>> other) {
-        HttpExchangeAdapter adapter = RestClientAdapter.create(client());
+        return orAfterAFailure(RestClientAdapter.create(client()), other);
+    }
+
+    private static OrdersExchange orAfterAFailure(HttpExchangeAdapter adapter, UnaryOperator<Callable<Object>> other) {
         Object layer = Proxy.newProxyInstance(
                 adapter.getClass().getClassLoader(),
                 new Class<?>[] {HttpExchangeAdapter.class},
@@ -128,6 +131,20 @@ class HttpServiceClientsTest extends OrdersConsumer {
     void callThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
         proxy.loseResponses(3);
         assertThat(orAfterAFailure(repetition -> repetition).create("tea")).isEqualTo("order 1: tea");
+        assertOneId(4);
+        assertThat(provider.executions()).hasValue(1);
+    }
+
+    /** The interceptor in front is told the ID on Spring 6, and the repetition begins without one. */
+    @Test
+    void callBehindAnInterceptorThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
+        proxy.loseResponses(3);
+        RestClient measured = client().mutate()
+                .requestInterceptors(all -> all.add(0, (request, body, execution) -> execution.execute(request, body)))
+                .build();
+        assertThat(orAfterAFailure(RestClientAdapter.create(measured), repetition -> repetition)
+                        .create("tea"))
+                .isEqualTo("order 1: tea");
         assertOneId(4);
         assertThat(provider.executions()).hasValue(1);
     }
