@@ -16,7 +16,7 @@ import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /** The calls of bean methods within one transaction of their caller. They are recorded when it has ended. */
-final class CallsOfTransaction implements TransactionSynchronization {
+final class CallsOfTransaction implements TransactionSynchronization, TransactionEffects.CommitWatcher {
     private final TransactionEffects effects;
     private final Map<IdempotentCall, Ran> calls = new HashMap<>();
     /** The number of each savepoint, in the order in which they were made. One that was made before the first call is not among them. */
@@ -79,12 +79,9 @@ final class CallsOfTransaction implements TransactionSynchronization {
         return first;
     }
 
-    /** The commit of the transaction of this thread is sent now. If it fails, nobody knows whether it took effect. */
-    static void committing() {
-        if (TransactionSynchronizationManager.isSynchronizationActive()) {
-            among(TransactionSynchronizationManager.getSynchronizations().stream())
-                    .forEach(calls -> calls.commitSent = true);
-        }
+    @Override
+    public void commitIsSent() {
+        commitSent = true;
     }
 
     /** Returns a future of the outcome, as of {@link SurroundingTransaction#whenEnded}. */

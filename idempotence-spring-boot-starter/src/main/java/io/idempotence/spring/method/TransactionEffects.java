@@ -93,9 +93,24 @@ final class TransactionEffects {
     }
 
     private static Stream<Marking> markings() {
+        return registered(Marking.class);
+    }
+
+    private static <T> Stream<T> registered(Class<T> type) {
         return TransactionSynchronizationManager.getSynchronizations().stream()
-                .filter(Marking.class::isInstance)
-                .map(Marking.class::cast);
+                .filter(type::isInstance)
+                .map(type::cast);
+    }
+
+    /** What waits for the end of a transaction and must know that its commit was sent: if it fails, nobody knows whether it took effect. */
+    interface CommitWatcher {
+        void commitIsSent();
+    }
+
+    private static void commitIsSent() {
+        if (TransactionSynchronizationManager.isSynchronizationActive()) {
+            registered(CommitWatcher.class).forEach(CommitWatcher::commitIsSent);
+        }
     }
 
     private static Marking register(Marking marking) {
@@ -170,7 +185,7 @@ final class TransactionEffects {
                     unattributed.begin(transaction);
                 }
                 if (!SilentTransactions.isSilent(transaction) && !isOfJta(transaction)) {
-                    CallsOfTransaction.committing();
+                    commitIsSent();
                 }
             }
         }

@@ -107,12 +107,6 @@ class InTransactionModeTest {
             return new JdbcTransactionManager(dataSource);
         }
 
-        /** One manager with two names, as applications have whose libraries expect others. */
-        @Bean
-        PlatformTransactionManager sameManager(PlatformTransactionManager transactionManager) {
-            return transactionManager;
-        }
-
         @Bean
         PlatformTransactionManager elsewhere() {
             return new JdbcTransactionManager(ELSEWHERE.getDataSource());

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Primary;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.orm.jpa.JpaTransactionManager;
 import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
@@ -87,8 +88,15 @@ class JpaTransactionsTest {
         }
 
         @Bean
+        @Primary
         PlatformTransactionManager transactionManager(EntityManagerFactory factory) {
             return new JpaTransactionManager(factory);
+        }
+
+        /** One manager with two names, as applications have whose libraries expect others. */
+        @Bean
+        PlatformTransactionManager also(PlatformTransactionManager transactionManager) {
+            return transactionManager;
         }
     }
 
