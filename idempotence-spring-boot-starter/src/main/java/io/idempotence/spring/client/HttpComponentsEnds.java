@@ -1,7 +1,12 @@
 package io.idempotence.spring.client;
 
+import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.net.URI;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Map;
+import java.util.TreeMap;
 import org.apache.hc.client5.http.HttpRoute;
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
 import org.apache.hc.client5.http.config.Configurable;
@@ -9,16 +14,22 @@ import org.apache.hc.client5.http.config.ConnectionConfig;
 import org.apache.hc.client5.http.config.RequestConfig;
 import org.apache.hc.client5.http.protocol.HttpClientContext;
 import org.apache.hc.core5.function.Resolver;
+import org.apache.hc.core5.http.Header;
 import org.apache.hc.core5.http.HttpHost;
+import org.apache.hc.core5.http.HttpResponse;
 import org.apache.hc.core5.http.protocol.HttpContext;
 import org.apache.hc.core5.util.Timeout;
 import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpMethod;
 import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 
 /** Apache HttpClient. Its requests can be cancelled. It accepts the headers of a response that was cut. */
 final class HttpComponentsEnds extends RequestEnds {
+    private static final String OF_HTTP_CLIENT = "org.apache.hc.client5.http.impl.classic.InternalHttpClient";
+
     private final boolean redirects;
+    private final boolean isOfHttpClient;
 
     HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri) {
         this(factory, uri, config(factory));
@@ -27,6 +38,8 @@ final class HttpComponentsEnds extends RequestEnds {
     private HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri, @Nullable RequestConfig config) {
         super(factory, readTimeoutMillis(factory, uri, config));
         this.redirects = config == null || config.isRedirectsEnabled();
+        Object client = SpringInternals.field(factory, "httpClient");
+        this.isOfHttpClient = client != null && client.getClass().getName().equals(OF_HTTP_CLIENT);
     }
 
     private static @Nullable RequestConfig config(ClientHttpRequestFactory factory) {
@@ -57,6 +70,29 @@ final class HttpComponentsEnds extends RequestEnds {
         HttpRoute route = new HttpRoute(new HttpHost(uri.getScheme(), uri.getHost(), uri.getPort()));
         ConnectionConfig config = ((Resolver<HttpRoute, ConnectionConfig>) resolver).resolve(route);
         return config == null ? null : config.getSocketTimeout();
+    }
+
+    /** A wrapper may send a request anywhere, as one that fails over to another host does. */
+    @Override
+    boolean sendsOnce(HttpMethod method) {
+        return isOfHttpClient && super.sendsOnce(method);
+    }
+
+    /** HttpClient sends a request again after a 429 or 503, also a POST, unless its retries are switched off. */
+    @Override
+    void reportHidden(ClientHttpRequest failed, Observation seen) {
+        HttpResponse hidden = SpringInternals.field(failed, "httpContext") instanceof HttpContext any
+                ? HttpClientContext.cast(any).getResponse()
+                : null;
+        if (hidden != null) {
+            Map<String, Collection<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+            for (Header header : hidden.getHeaders()) {
+                headers.computeIfAbsent(header.getName(), name -> new ArrayList<>(1))
+                        .add(header.getValue());
+            }
+            seen.responded(hidden.getCode(), headers);
+            seen.started();
+        }
     }
 
     @Override

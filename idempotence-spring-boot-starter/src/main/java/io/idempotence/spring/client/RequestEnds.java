@@ -1,6 +1,7 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.internal.http.Deadline;
+import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.net.HttpURLConnection;
 import java.net.URI;
@@ -83,6 +84,9 @@ abstract class RequestEnds {
 
     /** Cuts the timeouts of a request, and registers what ends it. */
     void bound(ClientHttpRequest request, Watch watch, long millisLeft) {}
+
+    /** Reports a response that the client received before a failure, and did not return because it sent the request again. */
+    void reportHidden(ClientHttpRequest failed, Observation seen) {}
 
     static long timeout(ClientHttpRequestFactory factory) {
         Object timeout = SpringInternals.field(factory, "readTimeout");

@@ -193,6 +193,7 @@ final class RestExchange implements ClientHttpRequest {
     /** Returns the exception to throw. */
     private IOException failed(ClientHttpRequest request, IOException thrown) {
         IOException failure = watch.reason(thrown);
+        ends.reportHidden(request, seen);
         if (!ends.sendsOnce(request.getMethod())) {
             seen.mayHaveBeenSentBefore();
         }

@@ -11,10 +11,16 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.it.client.ClientUnderTest.End;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.spring.client.IdempotentRestClient;
+import io.idempotence.spring.client.RestOutcomeUnknownException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.hc.client5.http.classic.HttpClient;
 import org.apache.hc.client5.http.config.ConnectionConfig;
 import org.apache.hc.client5.http.impl.InMemoryDnsResolver;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
@@ -146,6 +152,52 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
             assertText(client(fast(), server.url()).order(), "whole");
         }
         assertEnd(SUCCEEDED, 2);
+    }
+
+    /** HttpClient sends a POST again after a 503. The call ended as if nothing had been sent. */
+    @Test
+    void failureOfAHandlerThatHttpClientRepeatsIsNotForgotten() {
+        assertUnknown(
+                HttpClients.createDefault(),
+                (request, socket) -> write(
+                        socket,
+                        "HTTP/1.1 503 Unavailable\r\nRetry-After: 0\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
+    }
+
+    @Test
+    void refusedConnectionOfAWrapperLeavesDoubt() {
+        CloseableHttpClient plain =
+                HttpClients.custom().disableAutomaticRetries().build();
+        HttpClient failingOver = (HttpClient) Proxy.newProxyInstance(
+                HttpClient.class.getClassLoader(), new Class<?>[] {HttpClient.class}, (proxy, method, arguments) -> {
+                    try {
+                        return method.invoke(plain, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw new ConnectException("at the other host");
+                    }
+                });
+        assertUnknown(failingOver, (request, socket) -> {});
+    }
+
+    /** The server responds once, and refuses connections from then on. */
+    private void assertUnknown(HttpClient httpClient, RawServer.Handler once) {
+        AtomicReference<RawServer> self = new AtomicReference<>();
+        try (RawServer server = RawServer.start((request, socket) -> {
+            self.get().stopListening();
+            once.handle(request, socket);
+        })) {
+            self.set(server);
+            RestClient client = IdempotentRestClient.install(
+                            RestClient.builder(), fast().maxAttempts(1).build())
+                    .requestFactory(new HttpComponentsClientHttpRequestFactory(httpClient))
+                    .build();
+            assertThatThrownBy(() -> client.post()
+                            .uri(server.url() + "/orders")
+                            .body("tea")
+                            .retrieve()
+                            .toBodilessEntity())
+                    .isInstanceOf(RestOutcomeUnknownException.class);
+        }
     }
 
     /** A client that finds these hosts here. */
