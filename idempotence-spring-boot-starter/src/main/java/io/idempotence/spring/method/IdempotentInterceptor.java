@@ -46,7 +46,7 @@ final class IdempotentInterceptor implements IdempotentAdvice {
         MethodResult result = operation.result();
         MethodOutcome earlier = transactions.earlier(call);
         if (earlier != null) {
-            return result.isFuture() ? earlier.get() : result.fromStored(earlier.get());
+            return result.isFuture() ? derived(earlier) : result.fromStored(earlier.get());
         }
         if (result.isFuture()) {
             return transactions.isActive()
@@ -80,9 +80,8 @@ final class IdempotentInterceptor implements IdempotentAdvice {
 
     /**
      * A future of a call within a transaction of its caller is recorded when that transaction and the future have ended. The caller gets
-     * the future of the method, because it may wait for it before it commits.
+     * a future that ends with the method, because it may wait for it before it commits.
      */
-    @SuppressWarnings("unchecked")
     private CompletionStage<Object> futureInTransaction(
             BeanOperation operation, IdempotentCall call, MethodInvocation invocation) throws Throwable {
         MethodResult result = operation.result();
@@ -96,9 +95,13 @@ final class IdempotentInterceptor implements IdempotentAdvice {
                             ? ended.thenCombine(work, (committed, returned) -> result.toStored(returned))
                             : ended;
                 });
-        return ran[0] == null
-                ? recorded.thenApply(result::fromStored)
-                : (CompletionStage<Object>) Objects.requireNonNull(ran[0].get());
+        return ran[0] == null ? recorded.thenApply(result::fromStored) : derived(ran[0]);
+    }
+
+    /** The future of a method for a caller, who may end its own copy without ending what is recorded. */
+    @SuppressWarnings("unchecked")
+    private static CompletionStage<Object> derived(MethodOutcome outcome) throws Throwable {
+        return ((CompletionStage<Object>) Objects.requireNonNull(outcome.get())).thenApply(returned -> returned);
     }
 
     private MethodOutcome started(MethodInvocation invocation) {

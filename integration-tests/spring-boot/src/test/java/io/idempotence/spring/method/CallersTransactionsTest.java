@@ -7,11 +7,13 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
@@ -103,6 +105,11 @@ class CallersTransactionsTest {
         @Idempotent(id = "#id")
         public CompletableFuture<Integer> runInFuture(String id) {
             return CompletableFuture.completedFuture(runs.incrementAndGet());
+        }
+
+        @Idempotent(id = "#id")
+        public CompletableFuture<String> pay(String id, CompletableFuture<String> receipt) {
+            return receipt;
         }
     }
 
@@ -322,6 +329,27 @@ class CallersTransactionsTest {
         assertThat(results.get(1)).isEqualTo(results.get(0)).isNotEqualTo(results.get(2));
         assertThat(results.get(4)).isEqualTo(results.get(3)).isNotEqualTo(results.get(5));
         assertThat(callers.runAll(List.of(id))).isEqualTo(List.of(results.get(0), results.get(3)));
+    }
+
+    /** The cancelled future was the method's own. So the ID was released, and a redelivery paid beside the first call. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("P2: a caller in a transaction that cancels the future does not release the ID while the method works")
+    void aCallerThatCancelsTheFutureDoesNotReleaseTheIdWhileTheMethodWorks(boolean ofADuplicate) throws Exception {
+        Once once = application.getBean(Once.class);
+        CompletableFuture<String> receipt = new CompletableFuture<>();
+        another().executeWithoutResult(status -> {
+            CompletableFuture<String> paid = once.pay(id, receipt);
+            CompletableFuture<String> cancelled = ofADuplicate ? once.pay(id, receipt) : paid;
+            cancelled.cancel(false);
+            status.setRollbackOnly();
+        });
+        assertThat(receipt).isNotDone();
+        assertThat(once.pay(id, CompletableFuture.completedFuture("second")))
+                .failsWithin(Duration.ofSeconds(60))
+                .withThrowableOfType(ExecutionException.class)
+                .withCauseInstanceOf(ExecutionRefusedException.class);
+        receipt.complete("first");
     }
 
     /** It counted as done with the transaction, and never ran. */
