@@ -3,7 +3,6 @@ package io.idempotence.cli;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
-import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
 import java.util.Map;
 import java.util.Optional;
@@ -15,12 +14,13 @@ import picocli.CommandLine.Option;
         name = "delete",
         sortOptions = false,
         description =
-                "Forgets an ID: the next attempt runs as if it were the first. A record in progress is deleted only with"
-                        + " --force, unless it is of --kind saved, and so is an abandoned or unknown one, which is to be resolved.")
+                "Forgets an ID: the next attempt runs as if it were the first. Needs --force, unless the record is released,"
+                        + " or of --kind saved and readable. An abandoned or unknown one is to be resolved instead.")
 final class DeleteCommand extends ChangingCommand {
     @Option(
             names = "--force",
-            description = "Delete it even if its operation runs or its outcome is unknown: it may then run twice.")
+            description =
+                    "Delete it though its operation is done, runs, or may have taken effect: it may then run twice.")
     private boolean force;
 
     @Override
@@ -37,17 +37,12 @@ final class DeleteCommand extends ChangingCommand {
         if (seen.isEmpty() && !corrupt) {
             return notFound(admin, output);
         }
-        boolean uncertain = seen.filter(IdempotenceRecord::isUncertain).isPresent();
-        // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
-        boolean runs = !record().isSaved()
-                && seen.filter(record -> record.state() == State.IN_PROGRESS).isPresent();
-        if (uncertain) {
-            err().println("its outcome is unknown: check the business data, and use resolve");
-        }
-        if (runs) {
-            err().println("its operation still runs, and the next attempt would run it at the same time");
-        }
-        if ((uncertain || runs) && !force) {
+        Optional<String> danger = corrupt
+                ? Optional.of(
+                        "a newer version may have written it after its operation was done: check the business data")
+                : seen.flatMap(this::danger);
+        danger.ifPresent(err()::println);
+        if (danger.isPresent() && !force) {
             err().println("not deleted; to delete it anyway, add --force");
             return OperatorTool.NOT_DONE;
         }
@@ -67,6 +62,20 @@ final class DeleteCommand extends ChangingCommand {
             output.line("deleted: the next attempt runs the operation");
         }
         return OperatorTool.OK;
+    }
+
+    /** What may happen after a deletion, if that is bad. */
+    private Optional<String> danger(IdempotenceRecord seen) {
+        // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
+        return switch (seen.state()) {
+            case RELEASED -> Optional.empty();
+            case IN_PROGRESS ->
+                record().isSaved()
+                        ? Optional.empty()
+                        : Optional.of("its operation still runs, and the next attempt would run it at the same time");
+            case COMPLETED -> Optional.of("its operation is done, and the next attempt would run it again");
+            case ABANDONED, UNKNOWN -> Optional.of("its outcome is unknown: check the business data, and use resolve");
+        };
     }
 
     private static boolean sameAs(Optional<IdempotenceRecord> seen, Optional<IdempotenceRecord> now) {

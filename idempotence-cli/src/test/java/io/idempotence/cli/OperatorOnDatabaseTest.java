@@ -66,7 +66,7 @@ class OperatorOnDatabaseTest {
                 .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.COMPLETED));
         assertThat(run("stats")).isZero();
         assertThat(text(out)).containsPattern("completed +1\n");
-        assertThat(run("delete", "order-7", "--yes")).isZero();
+        assertThat(run("delete", "order-7", "--yes", "--force")).isZero();
         assertThat(admin.find(claim.key())).isEmpty();
     }
 
@@ -89,7 +89,8 @@ class OperatorOnDatabaseTest {
         assertThat(admin.find(claim.key()))
                 .hasValueSatisfying(record -> assertThat(record.state()).isEqualTo(State.COMPLETED));
 
-        assertThat(run("delete", "order-7", "--yes", "--in-transaction")).isZero();
+        assertThat(run("delete", "order-7", "--yes", "--force", "--in-transaction"))
+                .isZero();
         assertThat(admin.find(claim.key())).isEmpty();
         assertThat(claim(inTransaction, claim.key()).fence()).isEqualTo(1);
     }
@@ -111,6 +112,7 @@ class OperatorOnDatabaseTest {
                         "delete",
                         "order-7",
                         "--yes",
+                        "--force",
                         "--jdbc-table",
                         "other_record",
                         "--jdbc-applied-table",

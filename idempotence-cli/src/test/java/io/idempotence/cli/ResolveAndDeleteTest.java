@@ -199,6 +199,42 @@ class ResolveAndDeleteTest {
         assertThat(admin.find(running)).isEmpty();
     }
 
+    /** A script deleted it without a question, and the next retry paid again. */
+    @Test
+    void deletesWhatIsDoneOnlyByForce() {
+        Claim done = tool.claim(admin.executeKey(newId()), RETENTION);
+        storage.complete(done, new byte[] {1, 2}, RETENTION);
+
+        assertThat(tool.run("delete", "--key", done.key().value(), "--yes")).isEqualTo(1);
+        assertThat(tool.errors()).contains("its operation is done").contains("--force");
+        assertThat(tool.state(done.key())).isEqualTo(State.COMPLETED);
+
+        assertThat(tool.run("delete", "--key", done.key().value(), "--yes", "--force"))
+                .isZero();
+        assertThat(admin.find(done.key())).isEmpty();
+    }
+
+    @Test
+    void deletesWhatIsReleasedWithoutForce() {
+        Claim released = tool.claim(admin.executeKey(newId()), RETENTION);
+        storage.release(released, RETENTION);
+
+        assertThat(tool.run("delete", "--key", released.key().value(), "--yes")).isZero();
+    }
+
+    /** After a return to an older version it may be an intact record of a payment. */
+    @Test
+    void deletesWhatItCannotReadOnlyByForce() {
+        StorageKey key = admin.executeKey(newId());
+        tool.damage(key);
+
+        assertThat(tool.run("delete", "--key", key.value(), "--yes")).isEqualTo(1);
+        assertThat(tool.errors()).contains("a newer version").contains("--force");
+
+        assertThat(tool.run("delete", "--key", key.value(), "--yes", "--force")).isZero();
+        assertThat(admin.find(key)).isEmpty();
+    }
+
     @Test
     void deletesNothingThatHasChangedWhileAPersonThought() {
         Claim late = tool.abandon();

@@ -131,6 +131,14 @@ final class ToolOnRedis implements AfterEachCallback {
         return claim;
     }
 
+    /** Leaves a value that is no record. */
+    void damage(StorageKey key) {
+        try (Jedis jedis = REDIS.jedis()) {
+            jedis.auth(PASSWORD);
+            jedis.set(key.value(), "9");
+        }
+    }
+
     void awaitAbandoned(StorageKey key) {
         await(() -> state(key) == State.ABANDONED);
     }

@@ -182,7 +182,8 @@ final class IdempotenceEndpoint {
      * Forgets a record: the next attempt runs as if it were the first.
      *
      * @param key the record's key
-     * @param force deletes it even if its operation runs or its outcome is unknown: it may then run twice
+     * @param force deletes it though its operation is done, runs, or may have taken effect: it may then run twice. Only a released record
+     *     does not need it
      */
     @DeleteOperation
     Map<String, Object> delete(@Selector String key, @org.springframework.lang.Nullable @Nullable Boolean force) {
@@ -198,22 +199,23 @@ final class IdempotenceEndpoint {
     }
 
     private @Nullable String whyNotToDelete(String key) {
-        IdempotenceRecord record;
+        String danger;
         try {
-            record = records().find(key).orElse(null);
+            danger = records()
+                    .find(key)
+                    .map(record -> switch (record.state()) {
+                        case RELEASED -> null;
+                        case IN_PROGRESS ->
+                            "its operation still runs, and the next attempt would run it at the same time, or it is a saved ID";
+                        case COMPLETED -> "its operation is done, and the next attempt would run it again";
+                        case ABANDONED, UNKNOWN -> "its outcome is unknown. Check the business data, and resolve it";
+                    })
+                    .orElse(null);
         } catch (CorruptRecordException e) {
-            return null;
+            danger = e.getMessage()
+                    + "; a newer version may have written it after its operation was done. Check the business data";
         }
-        if (record == null) {
-            return null;
-        }
-        if (record.isUncertain()) {
-            return "not deleted: its outcome is unknown. Check the business data, and resolve it; to delete it anyway, add force=true";
-        }
-        return record.state() == State.IN_PROGRESS
-                ? "not deleted: its operation still runs, and the next attempt would run it at the same time;"
-                        + " to delete it anyway, add force=true"
-                : null;
+        return danger == null ? null : "not deleted: " + danger + "; to delete it anyway, add force=true";
     }
 
     /** Bad input is a 400, and a storage that does not respond a 503. A damaged record is described. */

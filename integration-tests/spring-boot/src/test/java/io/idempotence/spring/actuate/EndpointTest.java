@@ -126,7 +126,8 @@ class EndpointTest {
                 .containsExactly("saved");
         assertThat(get("/" + key).body()).contains("\"state\":\"unreadable\"", "its format is 9");
         assertThat(send("POST", "/" + key, "{\"as\":\"applied\"}").body()).contains("its format is 9");
-        assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":true");
+        assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "a newer version");
+        assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
     }
 
     @Test
@@ -220,6 +221,30 @@ class EndpointTest {
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "its outcome is unknown");
         assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
         assertThat(get("/" + key).statusCode()).isEqualTo(404);
+    }
+
+    /** A DELETE removed it, and the next retry paid again. */
+    @Test
+    void aCompletedRecordIsDeletedByForceOnly() throws Exception {
+        String key = idempotence()
+                .execute(
+                        new IdempotenceId("payment-1"),
+                        ResultCodec.text(),
+                        execution -> execution.key().value());
+
+        assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "its operation is done");
+        assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
+        assertThat(get("/" + key).statusCode()).isEqualTo(404);
+    }
+
+    @Test
+    void aSavedIdIsDeletedByForceOnly() throws Exception {
+        idempotence().saveIfAbsent("order-1");
+        String key = JsonPath.<List<String>>read(get("?id=order-1").body(), "$.records[*].key")
+                .get(0);
+
+        assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "or it is a saved ID");
+        assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
     }
 
     @Test
