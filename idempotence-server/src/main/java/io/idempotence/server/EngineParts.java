@@ -84,6 +84,7 @@ record EngineParts(
 
     @Override
     public void close() {
+        leases.beginClose();
         guard.beginClose();
         waiters.close();
         results.close();

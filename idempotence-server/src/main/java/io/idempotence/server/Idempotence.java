@@ -277,7 +277,7 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Retries every waiting write once more, stops the background threads, then closes the storage. Closing twice does nothing. Call it
-     * when the handlers have ended, because leases are not renewed afterwards. If the storage does not respond, closing takes up to about 16
+     * when the handlers have ended: no lease is renewed afterwards, and each further execution is refused as storage-unavailable. If the storage does not respond, closing takes up to about 16
      * seconds. A completion that cannot be written is given up, and the listener gets {@link IdempotenceEvent#UNKNOWN}.
      */
     @Override

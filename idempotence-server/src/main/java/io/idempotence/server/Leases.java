@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -47,6 +48,8 @@ final class Leases implements AutoCloseable {
     // Guarded by this object's lock, which is never held across I/O.
     private volatile long tick = LONGEST_TICK;
     private volatile boolean planned;
+
+    private volatile boolean closed;
     private long latestPlan;
 
     Leases(ThreadFactory threads) {
@@ -65,12 +68,17 @@ final class Leases implements AutoCloseable {
      * Renews a lease until it is {@linkplain #ended ended}.
      *
      * @throws OutOfMemoryError if no thread can be started that would renew it; end it
+     * @throws StorageUnavailableException if this is closed; end it
      */
     void started(Lease lease) {
         running.merge(
                 lease.key(),
                 List.of(lease),
                 (here, one) -> Stream.concat(here.stream(), one.stream()).toList());
+        // After the entry: a lease from before the closing is renewed while the last completions are written.
+        if (closed) {
+            throw new StorageUnavailableException("this instance is closed, and renews no lease", null);
+        }
         long atMost = Math.max(lease.nanos() / 6, SHORTEST_TICK);
         // A check clears its plan before it begins, so one that is still planned will see this lease.
         if (!planned || atMost < tick) {
@@ -196,8 +204,14 @@ final class Leases implements AutoCloseable {
         }
     }
 
+    /** Accepts no more leases. */
+    void beginClose() {
+        closed = true;
+    }
+
     @Override
     public void close() {
+        beginClose();
         looks.close();
         renewers.shutdownNow();
         Scheduler.awaitEnd(renewers);

@@ -15,6 +15,7 @@ import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -374,6 +375,20 @@ class IdempotenceTest {
         idempotence.close();
         idempotence.close();
         await().until(() -> writers() == 0);
+    }
+
+    /** It ran, nobody renewed its lease, and another process took it for abandoned. */
+    @Test
+    @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
+    void nothingRunsAfterClose() {
+        IdempotenceStorage memory = IdempotenceStorage.inMemory();
+        Idempotence idempotence = over(memory, IdempotencePolicy.defaults());
+        idempotence.close();
+        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(runs).hasValue(0);
+        assertThat(memory.list("orders"))
+                .singleElement()
+                .satisfies(record -> assertThat(record.state()).isEqualTo(State.RELEASED));
     }
 
     private static long writers() {
