@@ -142,7 +142,7 @@ class OperatorOnDatabaseTest {
         Claim claim = claim(inTransaction, key);
         try (Connection business = database.getConnection()) {
             business.setAutoCommit(false);
-            inTransaction.markApplied(business, claim.key(), claim.fence());
+            inTransaction.markApplied(business, claim);
             business.commit();
         }
         inTransaction.markUnknown(claim, HOUR);

@@ -80,6 +80,11 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     @Override
+    public Claim claim() {
+        return claim;
+    }
+
+    @Override
     public long fence() {
         return claim.fence();
     }

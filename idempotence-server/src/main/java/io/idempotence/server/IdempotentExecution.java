@@ -2,6 +2,7 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.StorageKey;
 import java.util.List;
 
@@ -37,6 +38,9 @@ public interface IdempotentExecution {
 
     /** The key of this ID's record in the storage. */
     StorageKey key();
+
+    /** The claim under which this execution runs. A storage needs it; handlers need {@link #key} and {@link #fence} at most. */
+    Claim claim();
 
     /**
      * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones. A late owner then

@@ -2,7 +2,7 @@ package io.idempotence.server.jdbc;
 
 import io.idempotence.internal.Millis;
 import io.idempotence.server.IdempotentExecution;
-import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -90,7 +90,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
      */
     public void markApplied(Connection connection, IdempotentExecution execution) {
         try {
-            markApplied(connection, execution.key(), execution.fence());
+            markApplied(connection, execution.claim());
             // This revokes what an earlier transaction of this execution reported.
             execution.applied();
         } catch (ExecutionOvertakenException e) {
@@ -108,13 +108,12 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
      * a failure.
      *
      * @param connection of the business transaction, with auto-commit off
-     * @param key the claim's key
-     * @param fence the claim's fence
+     * @param claim the claim that the caller holds
      * @throws ExecutionOvertakenException if another execution was applied, or if the claim is no longer held
      * @throws StorageUnavailableException if the database cannot
      * @throws IllegalStateException if this storage was built without {@link Builder#inTransaction()}, or auto-commit is on
      */
-    public void markApplied(Connection connection, StorageKey key, long fence) {
+    public void markApplied(Connection connection, Claim claim) {
         if (!inTransaction) {
             throw new IllegalStateException("build the storage with inTransaction() to mark executions applied");
         }
@@ -124,7 +123,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
                         "markApplied must be called inside the business transaction, but the connection has auto-commit on; call"
                                 + " setAutoCommit(false) first");
             }
-            if (!database.on(connection, sql().dialect(), session -> mark(session, key, fence))) {
+            if (!database.on(connection, sql().dialect(), session -> mark(session, claim))) {
                 throw new ExecutionOvertakenException(
                         "this execution lost its claim, or another one of the same ID was applied; roll back");
             }
@@ -139,8 +138,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
      *
      * @return false if the claim is no longer held, or another execution was applied
      */
-    private boolean mark(Session session, StorageKey key, long fence) throws SQLException {
-        Sql.Parameters parameters = new Sql.Parameters().with("id", key.value()).with("fence", fence);
+    private boolean mark(Session session, Claim claim) throws SQLException {
+        Sql.Parameters parameters = of(claim);
         boolean held = session.query(sql().held, parameters, rows -> {
             boolean found = rows.next();
             if (found) {

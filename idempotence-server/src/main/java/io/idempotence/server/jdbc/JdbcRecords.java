@@ -306,7 +306,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
         return new Sql.Parameters().with("id", key.value());
     }
 
-    private static Sql.Parameters of(Claim claim) {
+    static Sql.Parameters of(Claim claim) {
         return id(claim.key()).with("owner", claim.owner().toBytes()).with("fence", claim.fence());
     }
 }

@@ -89,8 +89,7 @@ final class Statements {
         probe = sql(
                 "SELECT id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at, result FROM {t}"
                         + " WHERE id = ''");
-        held = sql("SELECT fingerprint, expires_at FROM {t}"
-                + " WHERE id = :id AND fence = :fence AND state = 'P' AND expires_at > {now}");
+        held = sql("SELECT fingerprint, expires_at FROM {t} WHERE " + OWN);
         mark = sql("""
                 INSERT INTO {a} (id, fence, fingerprint, applied_at, expires_at)
                 VALUES (:id, :fence, :fingerprint, {now}, :expiresAt)

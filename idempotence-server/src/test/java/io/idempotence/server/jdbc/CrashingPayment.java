@@ -50,7 +50,7 @@ final class CrashingPayment {
             insert.setString(1, claim.key().value());
             insert.executeUpdate();
         }
-        storage.markApplied(business, claim.key(), claim.fence());
+        storage.markApplied(business, claim);
     }
 
     static String at(Step step) {

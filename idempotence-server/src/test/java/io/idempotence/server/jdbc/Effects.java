@@ -39,7 +39,7 @@ final class Effects {
         try (Connection business = begin(databases)) {
             try {
                 takeEffect(business, claim.key());
-                storage.markApplied(business, claim.key(), claim.fence());
+                storage.markApplied(business, claim);
                 business.commit();
             } finally {
                 business.rollback();

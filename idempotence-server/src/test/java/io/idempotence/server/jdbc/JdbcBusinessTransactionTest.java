@@ -120,7 +120,7 @@ class JdbcBusinessTransactionTest {
                         failed.set(execution.key());
                         // Another owner of the same claim was first.
                         try (Connection other = begin(databases)) {
-                            storage.markApplied(other, execution.key(), execution.fence());
+                            storage.markApplied(other, execution.claim());
                             other.commit();
                         }
                         try (Connection business = begin(databases)) {

@@ -185,9 +185,9 @@ class JdbcFaultsTest {
             throws Exception {
         try (Connection business = databases.pool().getConnection()) {
             business.setAutoCommit(false);
-            storage.markApplied(business, first.key(), first.fence());
+            storage.markApplied(business, first);
             both.await();
-            storage.markApplied(business, second.key(), second.fence());
+            storage.markApplied(business, second);
             business.commit();
         }
     }

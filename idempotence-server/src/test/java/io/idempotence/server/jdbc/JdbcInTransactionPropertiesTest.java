@@ -1,7 +1,7 @@
 package io.idempotence.server.jdbc;
 
+import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.IdempotenceStorage;
-import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageProperties;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -32,10 +32,10 @@ class JdbcInTransactionPropertiesTest extends StorageProperties {
         return JdbcInTransactionPropertiesTest::commit;
     }
 
-    private static boolean commit(StorageKey key, long fence) {
+    private static boolean commit(Claim claim) {
         try (Connection business = Databases.POSTGRESQL.pool().getConnection()) {
             business.setAutoCommit(false);
-            storage.markApplied(business, key, fence);
+            storage.markApplied(business, claim);
             business.commit();
             return true;
         } catch (ExecutionOvertakenException e) {

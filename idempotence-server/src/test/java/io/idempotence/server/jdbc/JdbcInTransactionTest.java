@@ -39,7 +39,7 @@ class JdbcInTransactionTest {
         JdbcIdempotenceStorage storage = storage(databases);
         Claim claim = Claims.claim(storage, key);
         try (Connection business = begin(databases)) {
-            storage.markApplied(business, claim.key(), claim.fence());
+            storage.markApplied(business, claim);
             business.rollback();
         }
         assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
@@ -248,12 +248,11 @@ class JdbcInTransactionTest {
         JdbcIdempotenceStorage storage = storage(databases);
         Claim claim = Claims.claim(storage, key);
         try (Connection connection = databases.pool().getConnection()) {
-            assertThatThrownBy(() -> storage.markApplied(connection, key, claim.fence()))
+            assertThatThrownBy(() -> storage.markApplied(connection, claim))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("auto-commit");
             JdbcIdempotenceStorage plain = databases.storage().build();
-            assertThatThrownBy(() -> plain.markApplied(connection, key, claim.fence()))
-                    .hasMessageContaining("inTransaction()");
+            assertThatThrownBy(() -> plain.markApplied(connection, claim)).hasMessageContaining("inTransaction()");
         }
     }
 }

@@ -35,7 +35,7 @@ class JdbcOvertakenTransactionTest {
         Claim claim = Claims.claim(storage, key, Claims.SHORT);
         try (Connection business = begin(databases)) {
             takeEffect(business, key);
-            storage.markApplied(business, key, claim.fence());
+            storage.markApplied(business, claim);
 
             // Whatever waited for the open transaction would end in the statement timeout.
             assertThat(storage.renew(claim, Claims.LEASE)).isEqualTo(new WriteResult.Done());
@@ -65,7 +65,7 @@ class JdbcOvertakenTransactionTest {
         Claim late = Claims.claim(storage, key, Claims.SHORT);
         try (Connection business = begin(databases)) {
             takeEffect(business, key);
-            storage.markApplied(business, key, late.fence());
+            storage.markApplied(business, late);
             databases.letPass(Claims.SHORT);
             Claim heir = Claims.claim(storage, key);
 
@@ -96,6 +96,21 @@ class JdbcOvertakenTransactionTest {
 
         assertThatThrownBy(() -> run(databases, storage, late)).isInstanceOf(ExecutionOvertakenException.class);
         run(databases, storage, heir);
+        assertThat(effects(databases, key)).isEqualTo(1);
+    }
+
+    /** After an operator's delete another request may use the ID, and its fence is 1 again. */
+    @ParameterizedTest
+    @EnumSource
+    void ownerWhoseIdIsUsedByAnotherRequestCannotMark(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        Claim late = Claims.claim(storage, key);
+        storage.delete(key);
+        Claim other = Claims.claim(storage, key);
+        assertThat(other.fence()).isEqualTo(late.fence());
+
+        assertThatThrownBy(() -> run(databases, storage, late)).isInstanceOf(ExecutionOvertakenException.class);
+        run(databases, storage, other);
         assertThat(effects(databases, key)).isEqualTo(1);
     }
 

@@ -166,11 +166,12 @@ class JdbcSessionStateTest {
             }
             business.setAutoCommit(false);
             Map<String, String> before = SessionState.of(business, databases.dialect);
-            storage.markApplied(business, key, claim.fence());
+            storage.markApplied(business, claim);
             business.commit();
 
             assertSame("mark applied", before, business, databases);
-            assertThatThrownBy(() -> storage.markApplied(business, key, claim.fence() + 1))
+            assertThatThrownBy(() -> storage.markApplied(
+                            business, new Claim(key, claim.fingerprint(), claim.owner(), claim.fence() + 1)))
                     .isInstanceOf(ExecutionOvertakenException.class);
             business.rollback();
             assertSame("refused mark", before, business, databases);

@@ -11,8 +11,8 @@ final class InTransactionModel extends StorageModel {
     private int markedFingerprint;
 
     @Override
-    boolean markApplied(long withFence) {
-        boolean held = state == State.P && fence == withFence && !marked();
+    boolean markApplied(long by, long withFence) {
+        boolean held = state == State.P && owner == by && fence == withFence && !marked();
         if (held) {
             markedFence = fence;
             markedFingerprint = fingerprint;

@@ -115,9 +115,9 @@ class StorageModel {
         result = null;
     }
 
-    /** Whether the business transaction of the claim with this fence may commit. */
-    boolean markApplied(long withFence) {
-        throw new UnsupportedOperationException("not in transaction: " + withFence);
+    /** Whether the business transaction of the claim with this owner and fence may commit. */
+    boolean markApplied(long by, long withFence) {
+        throw new UnsupportedOperationException("not in transaction: " + by + " " + withFence);
     }
 
     boolean resolve(long withFence, boolean applied) {

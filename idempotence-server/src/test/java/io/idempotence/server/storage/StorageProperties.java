@@ -42,7 +42,7 @@ public abstract class StorageProperties {
     @FunctionalInterface
     public interface BusinessTransaction {
         /** Whether it committed; false if it was overtaken and rolled back. */
-        boolean commit(StorageKey key, long fence);
+        boolean commit(Claim claim);
     }
 
     /** How executions take effect if the storage works in transaction, else null. */
@@ -303,9 +303,9 @@ public abstract class StorageProperties {
     private void commit(Id id, Attempt by) {
         BusinessTransaction transaction = businessTransaction();
         if (transaction != null && by.runs) {
-            boolean committed = id.model.markApplied(by.fence);
+            boolean committed = id.model.markApplied(by.owner, by.fence);
             id.effects += committed ? 1 : 0;
-            assertThat(transaction.commit(id.key, by.fence)).as("committed").isEqualTo(committed);
+            assertThat(transaction.commit(claim(id.key, by))).as("committed").isEqualTo(committed);
         }
     }
 
