@@ -109,20 +109,16 @@ final class Tables {
     Statements check() {
         Dialect dialect = database.run("report its kind", Session::dialect);
         Statements found = new Statements(dialect, table, appliedTable, inTransaction);
-        if (createIfMissing) {
-            create(found);
+        SQLException missing = missing(found);
+        if (missing != null && createIfMissing) {
+            missing = create(found);
         }
-        try {
-            probe(found);
-        } catch (SQLException e) {
-            if (!JdbcErrors.isMissing(e)) {
-                throw JdbcErrors.unavailable("read its tables", e);
-            }
+        if (missing != null) {
             throw new IllegalStateException(
                     "table " + table + (inTransaction ? " or " + appliedTable : "")
                             + " is missing, differs from the schema file, or may not be read; create it with "
                             + location(dialect) + " (in this jar) or createIfMissing()",
-                    e);
+                    missing);
         }
         statements = found;
         onSuccess.run();
@@ -130,30 +126,41 @@ final class Tables {
     }
 
     /**
-     * Creates the tables. IF NOT EXISTS is not safe against concurrent instances in every database, so a failure is followed by another
-     * check.
+     * Creates the tables. IF NOT EXISTS is not safe against concurrent instances in every database, so after a failure they may be there.
+     *
+     * @return as {@link #missing}
      */
-    private void create(Statements statements) {
+    private @Nullable SQLException create(Statements statements) {
         for (int tried = 1; ; tried++) {
-            try {
-                probe(statements);
-                return;
-            } catch (SQLException missing) {
-                if (!JdbcErrors.isMissing(missing)) {
-                    throw JdbcErrors.unavailable("read its tables", missing);
-                }
-            }
+            SQLException failure = null;
             try {
                 database.once(session -> {
                     runSchema(session, statements.dialect());
                     return true;
                 });
-                return;
             } catch (SQLException e) {
-                if (tried == CREATE_TRIES) {
-                    throw JdbcErrors.unavailable("create the tables", e);
-                }
+                failure = e;
             }
+            SQLException missing = missing(statements);
+            if (missing == null || failure == null) {
+                return missing;
+            }
+            if (tried == CREATE_TRIES) {
+                throw JdbcErrors.unavailable("create the tables", failure);
+            }
+        }
+    }
+
+    /** Reads from the tables. Returns the failure if one of them or a column is missing, else null. */
+    private @Nullable SQLException missing(Statements statements) {
+        try {
+            probe(statements);
+            return null;
+        } catch (SQLException e) {
+            if (JdbcErrors.isMissing(e)) {
+                return e;
+            }
+            throw JdbcErrors.unavailable("read its tables", e);
         }
     }
 

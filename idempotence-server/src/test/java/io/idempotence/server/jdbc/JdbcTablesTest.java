@@ -143,6 +143,22 @@ class JdbcTablesTest {
         assertThat(spy.executed.getAndSet(0)).as("find").isEqualTo(1);
     }
 
+    @ParameterizedTest
+    @EnumSource
+    void startThatFindsItsTablesReadsEachOnce(Databases databases) {
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        storage(databases).close();
+
+        JdbcIdempotenceStorage.builder(spy).createIfMissing().build().close();
+        assertThat(spy.executed.getAndSet(0)).isEqualTo(1);
+        JdbcIdempotenceStorage.builder(spy)
+                .createIfMissing()
+                .inTransaction()
+                .build()
+                .close();
+        assertThat(spy.executed.get()).isEqualTo(2);
+    }
+
     // ---- clock
 
     @Test
