@@ -269,7 +269,7 @@ class RedisRecords implements IdempotenceStorage {
 
     @Override
     public boolean delete(StorageKey key) {
-        return isDone(run("delete", DELETE, key));
+        return isDone(runReplicated("delete", DELETE, key));
     }
 
     /** One second, plus the time that replicas may take. */
@@ -314,8 +314,8 @@ class RedisRecords implements IdempotenceStorage {
     }
 
     /**
-     * Runs a script that writes a claim or its end. It counts only if enough replicas have it, because a claim that no replica has could be
-     * lost with its primary.
+     * Runs a script that writes a claim or its end, or deletes a record. It counts only if enough replicas have it, because a claim that no
+     * replica has could be lost with its primary, and because a probe must fail as claims do.
      */
     private Object runReplicated(String action, LuaScript script, StorageKey key, byte[]... args) {
         return calling(action, () -> redis.runReplicated(script, bytes(key), args));

@@ -140,6 +140,8 @@ class RedisFaultsTest {
             assertThat(storage.complete(provisional, new byte[9_000], Claims.RETENTION))
                     .isEqualTo(new WriteResult.Done());
 
+            assertThat(storage.delete(Claims.newKey())).as("a probe").isFalse();
+
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Completed.class);
             assertThat(storage.find(lost).orElseThrow().state()).isEqualTo(State.COMPLETED);
             assertUnavailable(() -> storage.claim(Claims.request(second)), "OOM");

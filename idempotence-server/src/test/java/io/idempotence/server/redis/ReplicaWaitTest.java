@@ -10,6 +10,8 @@ import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.IdempotenceListener;
+import io.idempotence.server.IdempotenceListener.StorageState;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Refusals;
 import io.idempotence.server.storage.Claim;
@@ -23,10 +25,12 @@ import io.idempotence.server.storage.WriteResult;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.regex.Pattern;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Jedis;
 
 /** Claims and ends that replicas must have, while the replica hangs. */
 @Tag("redis-7")
@@ -148,6 +152,48 @@ class ReplicaWaitTest {
         }
     }
 
+    /** Probes and health checks delete a record that does not exist. */
+    @Test
+    @DisplayName("P6: storage without the required replicas is reported as unavailable until they are back")
+    void withoutItsReplicasTheStorageIsUnavailable() {
+        IdempotenceId id = IdempotenceId.of("refused");
+        List<StorageState> states = new CopyOnWriteArrayList<>();
+        try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
+                EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary)) {
+            FaultyStorage wire = new FaultyStorage(replicated(primary));
+            try (Idempotence idempotence = Idempotence.builder(wire)
+                    .listener(new IdempotenceListener() {
+                        @Override
+                        public void onEvent(IdempotenceEvent event, IdempotenceId which) {}
+
+                        @Override
+                        public void onStorage(StorageState state) {
+                            states.add(state);
+                        }
+                    })
+                    .build()) {
+                awaitNothingToCopy(primary);
+                replica.pause();
+                assertThatThrownBy(() -> wire.delete(Claims.newKey()))
+                        .isInstanceOf(StorageUnavailableException.class)
+                        .hasMessageContaining("0 of 1 replicas have the write");
+                await().until(() -> {
+                    assertThat(Refusals.refusalOf(() -> idempotence.execute(id, () -> "run")))
+                            .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+                    return !states.isEmpty();
+                });
+
+                long probes = wire.count(FaultyStorage.Call.DELETE);
+                await().until(() -> wire.count(FaultyStorage.Call.DELETE) > probes + 4);
+                assertThat(states).containsExactly(StorageState.UNAVAILABLE);
+                replica.resume();
+                await().until(() -> states.equals(List.of(StorageState.UNAVAILABLE, StorageState.AVAILABLE)));
+                await().ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
+                        .until(() -> idempotence.execute(id, () -> "run").equals("run"));
+            }
+        }
+    }
+
     /** From another connection, too, and although the script writes nothing the second time. */
     @Test
     @DisplayName("T11, T22: an end that no replica has is not done because it is sent again")
@@ -185,5 +231,13 @@ class ReplicaWaitTest {
         return RedisIdempotenceStorage.builder(primary.address())
                 .waitForReplicas(1, Duration.ofMillis(300))
                 .build();
+    }
+
+    /** Until a replica would count as up to date although it hangs, because nothing new is written. */
+    private static void awaitNothingToCopy(EmbeddedRedis primary) {
+        Pattern copied = Pattern.compile("(?s)state=online,offset=(\\d+),.*master_repl_offset:\\1\\D");
+        try (Jedis jedis = primary.jedis()) {
+            await().until(() -> copied.matcher(jedis.info("replication")).find());
+        }
     }
 }
