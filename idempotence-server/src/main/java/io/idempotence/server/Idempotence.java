@@ -277,8 +277,9 @@ public final class Idempotence implements AutoCloseable {
 
     /**
      * Retries every waiting write once more, stops the background threads, then closes the storage. Closing twice does nothing. Call it
-     * when the handlers have ended: no lease is renewed afterwards, and each further execution is refused as storage-unavailable. If the storage does not respond, closing takes up to about 16
-     * seconds. A completion that cannot be written is given up, and the listener gets {@link IdempotenceEvent#UNKNOWN}.
+     * when the handlers have ended: no lease is renewed afterwards, and each further execution is refused as storage-unavailable. If the
+     * storage does not respond, closing takes up to about 16 seconds. A completion that cannot be written is given up, and the listener
+     * gets {@link IdempotenceEvent#UNKNOWN}.
      */
     @Override
     public void close() {
