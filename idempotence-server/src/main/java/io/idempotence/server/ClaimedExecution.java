@@ -264,13 +264,13 @@ public final class ClaimedExecution implements IdempotentExecution {
         long start = System.nanoTime();
         Verdict verdict = verdict(byPolicy);
         try {
-            replaceable.set(provisional && verdict == Verdict.KEEP);
-            hold();
             Optional<Decision> instead;
             try {
+                replaceable.set(provisional && verdict == Verdict.KEEP);
+                hold();
                 publishUnknown(verdict, byPolicy);
             } finally {
-                // No record depends on a log.
+                // No record depends on a log, or on the memory for a hold.
                 instead = recorder.recordEnd(verdict, result, provisional);
             }
             if (instead.isPresent()) {

@@ -137,8 +137,9 @@ final class CompletionQueue {
     }
 
     private List<Entry> next() {
-        List<Entry> batch = new ArrayList<>();
-        int most = storage.completionsPerRoundTrip();
+        int most = Math.min(storage.completionsPerRoundTrip(), MAX_UNWRITTEN);
+        // Of its final size, so that no polled entry is lost for lack of memory.
+        List<Entry> batch = new ArrayList<>(most);
         int bytes = 0;
         while (batch.size() < most && bytes < MAX_BYTES) {
             Entry entry = queue.poll();

@@ -204,8 +204,9 @@ public final class Engine {
             ClaimRequest request,
             ClaimResult.Claimed claimed,
             long left) {
-        ClaimedExecution execution = new ClaimedExecution(parts, call, claimed, left, policy);
+        ClaimedExecution execution = null;
         try {
+            execution = new ClaimedExecution(parts, call, claimed, left, policy);
             parts.leases().started(execution.lease());
             if (claimed.takenOver()) {
                 events.publish(
@@ -215,16 +216,18 @@ public final class Engine {
             } else {
                 events.publish(IdempotenceEvent.CLAIMED, call.id());
             }
+            return new Decision.Run(execution);
         } catch (Throwable e) {
             // Nothing runs under this claim, so it must not stay, and its lease must not be renewed.
-            parts.leases().ended(execution.lease());
+            if (execution != null) {
+                parts.leases().ended(execution.lease());
+            }
             claims.giveBack(call.id(), claimed, request);
             if (e instanceof OutOfMemoryError) {
                 throw new StorageUnavailableException("the lease cannot be renewed: " + e.getMessage(), e);
             }
             throw e;
         }
-        return new Decision.Run(execution);
     }
 
     private Decision withoutRunning(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
