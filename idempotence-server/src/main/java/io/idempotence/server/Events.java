@@ -150,7 +150,7 @@ final class Events {
         }
     }
 
-    private static void within(IdempotenceId id, Runnable logging) {
+    static void within(IdempotenceId id, Runnable logging) {
         Runnable leaveLog = logged(id);
         try {
             logging.run();

@@ -4,6 +4,7 @@ import io.idempotence.IdempotenceException;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** A refusal by {@link Idempotence#execute}: the work did not run, or was overtaken, and there is no result to return. */
 public final class ExecutionRefusedException extends IdempotenceException {
@@ -13,8 +14,9 @@ public final class ExecutionRefusedException extends IdempotenceException {
     private final transient IdempotenceId id;
     private final Duration retryAfter;
 
-    ExecutionRefusedException(Refusal refusal, IdempotenceId id, Duration retryAfter) {
-        super(refusal.code() + ": " + refusal.title());
+    /** @param cause why a stored result cannot be decoded, or null */
+    ExecutionRefusedException(Refusal refusal, IdempotenceId id, Duration retryAfter, @Nullable Throwable cause) {
+        super(refusal.code() + ": " + refusal.title(), cause);
         this.refusal = refusal;
         this.id = id;
         this.retryAfter = retryAfter;
@@ -25,7 +27,7 @@ public final class ExecutionRefusedException extends IdempotenceException {
         return refusal;
     }
 
-    /** {@return the ID that was given to {@code execute}} */
+    /** {@return the ID that was given to {@code execute}; null after Java serialization} */
     public IdempotenceId id() {
         return id;
     }

@@ -10,14 +10,15 @@ public interface ResultCodec<T> {
      * Encodes a result.
      *
      * @param result what the work returned
-     * @return its bytes
+     * @return its bytes. If this throws, the caller gets what it throws, and later calls are refused as result-unavailable
      */
     byte[] encode(T result);
 
     /**
      * Decodes a result.
      *
-     * @param bytes what {@link #encode} returned, perhaps in an older version of the program
+     * @param bytes what {@link #encode} returned, perhaps in an older version of the program. If this throws an exception, the call is
+     *     refused as result-unavailable, with the exception as its cause
      */
     T decode(byte[] bytes);
 

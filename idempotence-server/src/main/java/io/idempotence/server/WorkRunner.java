@@ -1,6 +1,7 @@
 package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
+import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.time.Duration;
@@ -178,11 +179,19 @@ final class WorkRunner {
         } catch (CorruptRecordException e) {
             throw exception(engine.unreadable(id, e), id);
         }
-        // An exception of the codec is the application's.
-        return value == null ? null : codec.decode(value);
+        try {
+            return value == null ? null : codec.decode(value);
+        } catch (Exception e) {
+            // Not the exception itself: nothing ran, so it must not look like a failure of the work.
+            Events.within(
+                    id,
+                    () -> Events.LOG.warn(
+                            "the codec cannot decode a stored result; its caller is refused as result-unavailable", e));
+            throw new ExecutionRefusedException(Refusal.RESULT_UNAVAILABLE, id, Duration.ZERO, e);
+        }
     }
 
     private static ExecutionRefusedException exception(Decision.Refuse refuse, IdempotenceId id) {
-        return new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter());
+        return new ExecutionRefusedException(refuse.refusal(), id, refuse.retryAfter(), null);
     }
 }

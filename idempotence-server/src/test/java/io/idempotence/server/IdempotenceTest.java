@@ -353,13 +353,28 @@ class IdempotenceTest {
                 .containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED, IdempotenceEvent.STORAGE_ERROR);
     }
 
+    /** It looked as if the work had failed: its message was delivered again and again, though the operation was done. */
     @Test
-    void aCodecThatCannotReadAResultIsNoStorageError() throws Exception {
+    @DisplayName(
+            "P2: a stored result that its codec cannot read is refused as unavailable, not as a failure of the work")
+    void aResultThatItsCodecCannotReadIsUnavailable() throws Exception {
         ResultCodec<String> broken = ResultCodec.of(text -> new byte[0], bytes -> {
             throw new IllegalStateException("cannot decode");
         });
         idempotence().execute(id, broken, this::work);
-        assertThatThrownBy(() -> idempotence().execute(id, broken, this::work)).hasMessage("cannot decode");
+        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
+            assertThatThrownBy(() -> idempotence().execute(id, broken, this::work))
+                    .hasRootCauseMessage("cannot decode")
+                    .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> {
+                        assertThat(e.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+                        assertThat(e.id()).isEqualTo(id);
+                        assertThat(e.retryAfter()).isZero();
+                    });
+            assertThat(log.warnings()).singleElement().satisfies(warning -> {
+                assertThat(warning.getFormattedMessage()).contains("cannot decode a stored result");
+                assertThat(warning.getMDCPropertyMap()).containsEntry("idempotenceId", id.value());
+            });
+        }
         assertThat(runs).hasValue(1);
         assertThat(events).doesNotContain(IdempotenceEvent.STORAGE_ERROR);
     }
