@@ -106,16 +106,19 @@ final class EndRecorder {
             retry(end);
             return Optional.empty();
         }
+        WriteResult result;
         try {
-            return insteadOfOwn(
-                    end, markingFailedRelease(end, () -> parts.guard().callUnlimited(() -> send(end))));
+            result = markingFailedRelease(end, () -> parts.guard().callUnlimited(() -> store(end)));
         } catch (CorruptRecordException e) {
             parts.leases().ended(lease);
             lease.damaged(e);
+            return insteadOfOwn(end, Optional.empty());
         } catch (Throwable e) {
             writeLater(end, e);
+            return insteadOfOwn(end, Optional.empty());
         }
-        return insteadOfOwn(end, Optional.empty());
+        // Behind the guard: a slow listener or log is no slow storage.
+        return insteadOfOwn(end, written(end, result));
     }
 
     private void writeLater(End end, Throwable cause) {

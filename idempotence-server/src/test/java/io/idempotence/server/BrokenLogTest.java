@@ -99,6 +99,21 @@ class BrokenLogTest {
         assertThat(state()).isEqualTo(State.RELEASED);
     }
 
+    /** It counted as a failure of the storage, and was written again. */
+    @Test
+    @DisplayName("T12: a release that is recorded but cannot be logged is not repeated")
+    void aReleaseThatCannotBeLoggedIsNotRepeated() {
+        Idempotence idempotence = provider.idempotence();
+        assertThatThrownBy(() -> idempotence.execute(ID, () -> {
+                    silenced = Thread.currentThread();
+                    throw new IllegalStateException("out of stock");
+                }))
+                .isInstanceOf(IllegalStateException.class);
+        idempotence.close();
+        assertThat(state()).isEqualTo(State.RELEASED);
+        assertThat(provider.storage.count(Call.RELEASE)).isEqualTo(1);
+    }
+
     @Test
     @DisplayName("a background task whose failure cannot be logged does not keep those behind it from running")
     void aTaskWhoseFailureCannotBeLoggedFailsNoOther() {
