@@ -106,7 +106,7 @@ final class WaitingDuplicates implements AutoCloseable {
 
     private void leave(Operation operation, CompletableFuture<Decision> waiter) {
         waiting.computeIfPresent(operation, (key, joined) -> {
-            joined.removeIf(other -> other == waiter);
+            joined.remove(waiter);
             return joined.isEmpty() ? null : joined;
         });
     }
