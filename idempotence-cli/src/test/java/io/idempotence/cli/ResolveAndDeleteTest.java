@@ -235,6 +235,19 @@ class ResolveAndDeleteTest {
         assertThat(admin.find(key)).isEmpty();
     }
 
+    /** The list ended before the others, and the JSON without its bracket. */
+    @Test
+    void findShowsTheOtherRecordsOfAnIdWithOneThatItCannotRead() throws IOException {
+        IdempotenceId id = newId();
+        tool.damage(admin.requestKey(id, ""));
+        tool.claim(admin.executeKey(id), RETENTION);
+
+        assertThat(tool.run("find", id.value(), "--json")).isEqualTo(1);
+
+        assertThat(tool.json()).hasSize(1);
+        assertThat(tool.errors()).contains("request: ");
+    }
+
     @Test
     void deletesNothingThatHasChangedWhileAPersonThought() {
         Claim late = tool.abandon();

@@ -44,7 +44,7 @@ public interface IdempotentExecution {
 
     /**
      * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones. A late owner then
-     * cannot change that data either.
+     * cannot change that data either. It begins again at 1 if the record was deleted, or after its retention: reset it in the data, too.
      *
      * @return 1 for the first execution
      */
