@@ -86,4 +86,45 @@ class ExecutionResultTest {
         assertThat(idempotence.execute(ID, provider::work)).isEqualTo(text);
         assertThat(text.getBytes(StandardCharsets.UTF_8)).hasSizeGreaterThan(text.length());
     }
+
+    /** It looked as if the work had failed: its message was delivered again and again, though the operation was done. */
+    @Test
+    @DisplayName(
+            "P2: a stored result that its codec cannot read is refused as unavailable, not as a failure of the work")
+    void aResultThatItsCodecCannotReadIsUnavailable() throws Exception {
+        ResultCodec<String> broken = ResultCodec.of(text -> new byte[0], bytes -> {
+            throw new IllegalStateException("cannot decode");
+        });
+        provider.idempotence().execute(ID, broken, provider::work);
+        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
+            assertThatThrownBy(() -> provider.idempotence().execute(ID, broken, provider::work))
+                    .hasRootCauseMessage("cannot decode")
+                    .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> {
+                        assertThat(e.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE);
+                        assertThat(e.id()).isEqualTo(ID);
+                        assertThat(e.retryAfter()).isZero();
+                    });
+            assertThat(log.warnings()).singleElement().satisfies(warning -> {
+                assertThat(warning.getFormattedMessage()).contains("cannot decode a stored result");
+                assertThat(warning.getMDCPropertyMap()).containsEntry("idempotenceId", ID.value());
+            });
+        }
+        assertThat(provider.runs).hasValue(1);
+        assertThat(provider.events).doesNotContain(IdempotenceEvent.STORAGE_ERROR);
+    }
+
+    // ---- what is not to hurt
+
+    /** It ran, nobody renewed its lease, and another process took it for abandoned. */
+    @Test
+    @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
+    void nothingRunsAfterClose() {
+        Idempotence idempotence = provider.idempotence();
+        idempotence.close();
+        assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(provider.runs).hasValue(0);
+        assertThat(memory.list("default"))
+                .singleElement()
+                .satisfies(record -> assertThat(record.state()).isEqualTo(State.RELEASED));
+    }
 }

@@ -15,7 +15,6 @@ import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
-import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -353,34 +352,6 @@ class IdempotenceTest {
                 .containsExactly(IdempotenceEvent.CLAIMED, IdempotenceEvent.REPLAYED, IdempotenceEvent.STORAGE_ERROR);
     }
 
-    /** It looked as if the work had failed: its message was delivered again and again, though the operation was done. */
-    @Test
-    @DisplayName(
-            "P2: a stored result that its codec cannot read is refused as unavailable, not as a failure of the work")
-    void aResultThatItsCodecCannotReadIsUnavailable() throws Exception {
-        ResultCodec<String> broken = ResultCodec.of(text -> new byte[0], bytes -> {
-            throw new IllegalStateException("cannot decode");
-        });
-        idempotence().execute(id, broken, this::work);
-        try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
-            assertThatThrownBy(() -> idempotence().execute(id, broken, this::work))
-                    .hasRootCauseMessage("cannot decode")
-                    .isInstanceOfSatisfying(ExecutionRefusedException.class, e -> {
-                        assertThat(e.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE);
-                        assertThat(e.id()).isEqualTo(id);
-                        assertThat(e.retryAfter()).isZero();
-                    });
-            assertThat(log.warnings()).singleElement().satisfies(warning -> {
-                assertThat(warning.getFormattedMessage()).contains("cannot decode a stored result");
-                assertThat(warning.getMDCPropertyMap()).containsEntry("idempotenceId", id.value());
-            });
-        }
-        assertThat(runs).hasValue(1);
-        assertThat(events).doesNotContain(IdempotenceEvent.STORAGE_ERROR);
-    }
-
-    // ---- what is not to hurt
-
     @Test
     void closeStopsTheThread() throws Exception {
         Idempotence idempotence = idempotence();
@@ -390,20 +361,6 @@ class IdempotenceTest {
         idempotence.close();
         idempotence.close();
         await().until(() -> writers() == 0);
-    }
-
-    /** It ran, nobody renewed its lease, and another process took it for abandoned. */
-    @Test
-    @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
-    void nothingRunsAfterClose() {
-        IdempotenceStorage memory = IdempotenceStorage.inMemory();
-        Idempotence idempotence = over(memory, IdempotencePolicy.defaults());
-        idempotence.close();
-        assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        assertThat(runs).hasValue(0);
-        assertThat(memory.list("orders"))
-                .singleElement()
-                .satisfies(record -> assertThat(record.state()).isEqualTo(State.RELEASED));
     }
 
     private static long writers() {
