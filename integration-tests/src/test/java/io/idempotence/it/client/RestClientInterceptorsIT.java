@@ -8,6 +8,7 @@ import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
@@ -34,6 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.core.SpringVersion;
 import org.springframework.http.HttpHeaders;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.HttpStatusCode;
@@ -195,8 +197,14 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         assertOneId();
     }
 
+    /** An interceptor in front of ours sends past it in Spring 6, the second time. */
+    private static void assumeSpring7() {
+        assumeThat(SpringVersion.getVersion()).startsWith("7");
+    }
+
     @Test
     void tokenThatIsFetchedThroughTheChainIsACallOfItsOwn() {
+        assumeSpring7();
         order(alsoTo(url("/token"), null), url("/orders"));
         assertThat(ids()).hasSize(2).doesNotHaveDuplicates().doesNotContain("");
     }
@@ -204,6 +212,7 @@ class RestClientInterceptorsIT extends WireMockTestBase {
     /** Nothing left the second time, and that does not undo the first. */
     @Test
     void doubtOfTheFirstSendingIsNotForgotten() {
+        assumeSpring7();
         alwaysGet(status(504));
         RestClient client = alsoTo(url("/orders"), RestOutcomeUnknownException.class);
         assertThatThrownBy(() -> order(client, nobody() + "/orders")).isInstanceOf(RestOutcomeUnknownException.class);
@@ -212,6 +221,7 @@ class RestClientInterceptorsIT extends WireMockTestBase {
 
     @Test
     void callInAScopeThatIsSentAgainKeepsTheIdAndTheDoubt() {
+        assumeSpring7();
         alwaysGet(status(504));
         RestClient client = alsoTo(url("/orders"), RestOutcomeUnknownException.class);
         assertThatThrownBy(() ->
