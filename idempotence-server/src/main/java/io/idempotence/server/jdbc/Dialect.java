@@ -29,6 +29,11 @@ enum Dialect {
         this.now = now;
     }
 
+    /** Where the schema file is in this jar. */
+    String schemaLocation() {
+        return "io/idempotence/server/jdbc/" + schemaFile;
+    }
+
     /**
      * Whether a transaction is running on the connection. It is neither committed nor rolled back.
      *

@@ -305,7 +305,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * @return a storage; close it
          * @throws IllegalArgumentException if the database is not supported, or the {@code DataSource} lends the connection of the
          *     running transaction
-         * @throws IllegalStateException if a table is missing or differs from the schema file
+         * @throws IllegalStateException if a table is missing, differs from the schema file, or can have several rows per ID
          * @throws StorageUnavailableException if the database does not respond
          */
         public JdbcIdempotenceStorage build() {

@@ -4,7 +4,6 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -103,26 +102,39 @@ final class Tables {
      * Connects, detects the kind of database, and checks the tables.
      *
      * @throws IllegalArgumentException if the database is not supported
-     * @throws IllegalStateException if a table is missing or differs from the schema file
+     * @throws IllegalStateException if a table is missing, differs from the schema file, or can have several rows per ID
      * @throws StorageUnavailableException if the database does not respond
      */
     Statements check() {
         Dialect dialect = database.run("report its kind", Session::dialect);
         Statements found = new Statements(dialect, table, appliedTable, inTransaction);
-        SQLException missing = missing(found);
-        if (missing != null && createIfMissing) {
+        SQLException missing = null;
+        if (!createIfMissing) {
+            missing = missing(found);
+        } else if (!areThere(found)) {
             missing = create(found);
         }
         if (missing != null) {
             throw new IllegalStateException(
                     "table " + table + (inTransaction ? " or " + appliedTable : "")
                             + " is missing, differs from the schema file, or may not be read; create it with "
-                            + location(dialect) + " (in this jar) or createIfMissing()",
+                            + dialect.schemaLocation() + " (in this jar) or createIfMissing()",
                     missing);
         }
         statements = found;
         onSuccess.run();
         return found;
+    }
+
+    private boolean areThere(Statements statements) {
+        try {
+            return missing(statements) == null;
+        } catch (IllegalStateException | StorageUnavailableException perhapsBeingCreated) {
+            // While another instance creates a table on H2, its key is missing or cannot be read. A creation waits for
+            // that,
+            // and reports what remains wrong.
+            return false;
+        }
     }
 
     /**
@@ -151,7 +163,7 @@ final class Tables {
         }
     }
 
-    /** Reads from the tables. Returns the failure if one of them or a column is missing, else null. */
+    /** Reads from the tables and checks their keys. Returns the failure if a table or a column is missing, else null. */
     private @Nullable SQLException missing(Statements statements) {
         try {
             probe(statements);
@@ -166,9 +178,11 @@ final class Tables {
 
     private void probe(Statements statements) throws SQLException {
         database.once(session -> {
-            Sql.Parameters none = new Sql.Parameters();
-            session.query(statements.probe, none, ResultSet::next);
-            return inTransaction && session.query(statements.probeMarks, none, ResultSet::next);
+            UniqueId.check(session, table, statements.probe);
+            if (inTransaction) {
+                UniqueId.check(session, appliedTable, statements.probeMarks);
+            }
+            return true;
         });
     }
 
@@ -180,10 +194,6 @@ final class Tables {
                 ddl.execute(statement);
             }
         }
-    }
-
-    private static String location(Dialect dialect) {
-        return "io/idempotence/server/jdbc/" + dialect.schemaFile;
     }
 
     private List<String> schema(Dialect dialect) {
@@ -208,11 +218,11 @@ final class Tables {
     private static String read(Dialect dialect) {
         try (InputStream in = Tables.class.getResourceAsStream(dialect.schemaFile)) {
             if (in == null) {
-                throw new IllegalStateException(location(dialect) + " is not on the class path");
+                throw new IllegalStateException(dialect.schemaLocation() + " is not on the class path");
             }
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new IllegalStateException(location(dialect) + " cannot be read", e);
+            throw new IllegalStateException(dialect.schemaLocation() + " cannot be read", e);
         }
     }
 }
