@@ -13,13 +13,17 @@ import org.slf4j.LoggerFactory;
 /** The background deletion of expired rows: one batch per interval, and more batches soon if there are more rows. */
 final class ExpiredRows implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
-    private static final int BATCH = 1_000;
+    private static final int LARGEST_BATCH = 1_000;
     /** The pause between two batches of one backlog, in which its locks are free. */
     private static final Duration PAUSE = Duration.ofMillis(100);
 
     private final Duration every;
     private final IntUnaryOperator delete;
     private final ScheduledThreadPoolExecutor executor;
+
+    // Only the executor's thread uses these.
+    private int batch = LARGEST_BATCH;
+    private boolean worked;
 
     /** @param delete deletes at most the given number of rows of each table, and returns how many */
     ExpiredRows(Duration every, IntUnaryOperator delete) {
@@ -41,19 +45,27 @@ final class ExpiredRows implements AutoCloseable {
         executor.schedule(this::deleteBatch, millis, TimeUnit.MILLISECONDS);
     }
 
+    /**
+     * Deletes one batch. A batch whose rows have large results may run into the timeout: after a failure the next one is half as large.
+     * It grows again with each batch of a backlog, slowly, because a failure costs the whole timeout.
+     */
     private void deleteBatch() {
-        long next = later();
+        boolean workedBefore = worked;
+        boolean soon;
         try {
-            if (delete.applyAsInt(BATCH) >= BATCH) {
-                next = PAUSE.toMillis();
-            }
+            soon = delete.applyAsInt(batch) >= batch;
+            batch = soon ? Math.min(LARGEST_BATCH, batch + batch / 8 + 1) : LARGEST_BATCH;
+            worked = true;
         } catch (RuntimeException | Error e) {
             // Any Throwable, because drivers also throw a LinkageError. The DataSource may be closed, too.
             if (!executor.isShutdown()) {
                 LOG.warn("expired records could not be deleted; the next cleanup retries", e);
             }
+            soon = workedBefore;
+            batch = Math.max(1, batch / 2);
+            worked = false;
         }
-        schedule(next);
+        schedule(soon ? PAUSE.toMillis() : later());
     }
 
     /** Stops the cleanup. A running batch ends by itself: an interrupt would close the files of an embedded H2. */

@@ -273,7 +273,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Sets how often expired rows are deleted: in batches of 1,000 rows of each table, on a daemon thread named {@code
+         * Sets how often expired rows are deleted: in batches of at most 1,000 rows of each table, on a daemon thread named {@code
          * idempotence-cleanup} that {@link JdbcIdempotenceStorage#close} stops. Any number of instances may do so at once.
          *
          * @param interval at least 1 s, or zero for never; default 5 minutes. The next batch runs after half an interval to a whole one,

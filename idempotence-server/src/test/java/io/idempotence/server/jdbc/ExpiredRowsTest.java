@@ -1,0 +1,98 @@
+package io.idempotence.server.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import io.idempotence.server.CapturedLog;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** How many rows a batch of the cleanup deletes. */
+class ExpiredRowsTest {
+    private final List<Integer> asked = new CopyOnWriteArrayList<>();
+
+    /** Rows with large results take long: a batch of the usual size would run into the timeout every time. */
+    @Test
+    void rowsThatAreSlowToDeleteAreDeletedInSmallerBatches() throws Exception {
+        Databases databases = Databases.POSTGRESQL;
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(databases.pool())
+                .table("slow")
+                .createIfMissing()
+                .statementTimeout(Duration.ofSeconds(1))
+                .cleanUpEvery(Duration.ofSeconds(1))
+                .build()) {
+            assertThat(storage).isNotNull();
+            databases.execute("CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS"
+                    + " $$ BEGIN PERFORM pg_sleep(0.0015); RETURN OLD; END $$");
+            databases.execute("CREATE TRIGGER slowly BEFORE DELETE ON slow FOR EACH ROW EXECUTE PROCEDURE slowly()");
+            try (Connection connection = databases.pool().getConnection();
+                    PreparedStatement insert = connection.prepareStatement("INSERT INTO slow"
+                            + " (id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at)"
+                            + " SELECT 'expired-' || i, 1, 'P', 0, 1, '', '', 0, 1 FROM generate_series(1, 1000) i")) {
+                insert.executeUpdate();
+            }
+            await().atMost(Duration.ofSeconds(60)).until(() -> databases.number("SELECT COUNT(*) FROM slow") == 0);
+        }
+    }
+
+    private ExpiredRows cleanup(int rows, int mostAtOnce) {
+        AtomicInteger left = new AtomicInteger(rows);
+        return new ExpiredRows(Duration.ofMillis(20), limit -> {
+            asked.add(limit);
+            if (Math.min(limit, left.get()) > mostAtOnce) {
+                throw new IllegalStateException("no reply within the statement timeout");
+            }
+            return left.getAndUpdate(now -> Math.max(0, now - limit)) - left.get();
+        });
+    }
+
+    @Test
+    void batchIsHalvedUntilItWorksAndGrowsWhileItDoes() {
+        try (CapturedLog log = CapturedLog.of(JdbcIdempotenceStorage.class);
+                ExpiredRows cleanup = cleanup(2_000, 300)) {
+            assertThat(cleanup).isNotNull();
+            await().until(() -> asked.lastIndexOf(1_000) > 0);
+            assertThat(asked).startsWith(1_000, 500, 250, 282, 318, 159);
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .contains("expired records could not be deleted; the next cleanup retries");
+        }
+    }
+
+    private ExpiredRows cleanupOfABacklogAfter(int failures) {
+        AtomicInteger left = new AtomicInteger(failures);
+        return new ExpiredRows(Duration.ofMillis(2), limit -> {
+            asked.add(limit);
+            if (left.getAndDecrement() > 0) {
+                throw new IllegalStateException("no connection");
+            }
+            return limit;
+        });
+    }
+
+    /** An outage shrinks it, too. */
+    @Test
+    void batchGrowsBackWhileThereAreMoreRows() {
+        try (ExpiredRows cleanup = cleanupOfABacklogAfter(2)) {
+            assertThat(cleanup).isNotNull();
+            await().until(() -> asked.size() >= 17);
+            assertThat(asked).startsWith(1_000, 500, 250, 282, 318);
+            assertThat(asked.subList(14, 17)).containsOnly(1_000);
+        }
+    }
+
+    @Test
+    void batchHasAtLeastOneRow() {
+        try (ExpiredRows cleanup = cleanupOfABacklogAfter(12)) {
+            assertThat(cleanup).isNotNull();
+            await().until(() -> asked.size() >= 15);
+            assertThat(asked.subList(8, 15)).containsExactly(3, 1, 1, 1, 1, 2, 3);
+        }
+    }
+}
