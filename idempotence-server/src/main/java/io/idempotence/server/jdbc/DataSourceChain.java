@@ -4,6 +4,7 @@ import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -16,6 +17,10 @@ record DataSourceChain(List<Object> chain) {
     private static final Duration LONG_WAIT = Duration.ofSeconds(5);
 
     private static final int MOST = 10;
+    /** Those of HikariCP, of the pools of Druid and Tomcat, and of DBCP2. */
+    private static final List<String> GETTERS_OF_THE_WAIT =
+            List.of("getConnectionTimeout", "getMaxWait", "getMaxWaitMillis");
+
     private static final List<String> GETTERS_OF_THE_NEXT = List.of("getTargetDataSource", "getDataSource");
 
     static DataSourceChain of(DataSource dataSource) {
@@ -49,20 +54,28 @@ record DataSourceChain(List<Object> chain) {
         }
     }
 
-    /** Warns of a long {@code connectionTimeout}, if one of them is a HikariCP pool. */
+    /** Warns if one of them is a pool that lets its callers wait for long. */
     void warnOfLongWaits() {
-        chain.stream()
-                .map(one -> ask(one, "getConnectionTimeout"))
-                .filter(Long.class::isInstance)
-                .map(Long.class::cast)
-                .findFirst()
-                .filter(millis -> millis == 0 || millis > LONG_WAIT.toMillis())
-                .ifPresent(millis -> LOG.warn(
-                        "the pool's connectionTimeout is {} ms: while the database is out of reach or the pool exhausted, each"
-                                + " request holds its thread that long; set it to {} ms or less, or give the records a"
-                                + " small pool of their own",
-                        millis,
-                        LONG_WAIT.toMillis()));
+        for (Object one : chain) {
+            for (String getter : GETTERS_OF_THE_WAIT) {
+                if (ask(one, getter) instanceof Number millis) {
+                    warnOfLongWait(
+                            getter.substring(3, 4).toLowerCase(Locale.ROOT) + getter.substring(4), millis.longValue());
+                    return;
+                }
+            }
+        }
+    }
+
+    private static void warnOfLongWait(String setting, long millis) {
+        if (millis <= 0 || millis > LONG_WAIT.toMillis()) {
+            LOG.warn(
+                    "the pool's {} {}: while the database is out of reach or the pool exhausted, each request holds its thread as"
+                            + " long as it waits; set it to {} ms or less, or give the records a small pool of their own",
+                    setting,
+                    millis <= 0 ? "sets no limit" : "is " + millis + " ms",
+                    LONG_WAIT.toMillis());
+        }
     }
 
     private static @Nullable Object ask(Object one, String getter) {
@@ -70,7 +83,7 @@ record DataSourceChain(List<Object> chain) {
             Method method = one.getClass().getMethod(getter);
             return method.invoke(one);
         } catch (ReflectiveOperationException | RuntimeException e) {
-            // There is no such accessible method, so this class is not HikariCP's.
+            // There is no such accessible method, so this class is another one.
             return null;
         }
     }

@@ -180,4 +180,50 @@ class JdbcStartTest {
             assertThat(log.warnings()).isEmpty();
         }
     }
+
+    /** Stands for Druid's pool and, with an int, Tomcat's. Their jars are no dependencies of the tests. */
+    public static final class MaxWait extends DelegatingDataSource {
+        private final long millis;
+
+        private MaxWait(long millis) {
+            super(Databases.H2.pool());
+            this.millis = millis;
+        }
+
+        public long getMaxWait() {
+            return millis;
+        }
+    }
+
+    /** Stands for DBCP2's pool. */
+    public static final class MaxWaitMillis extends DelegatingDataSource {
+        private final int millis;
+
+        private MaxWaitMillis(int millis) {
+            super(Databases.H2.pool());
+            this.millis = millis;
+        }
+
+        public int getMaxWaitMillis() {
+            return millis;
+        }
+    }
+
+    private static List<String> warnings(DataSource pool) {
+        try (CapturedLog log = CapturedLog.of(JdbcIdempotenceStorage.class)) {
+            JdbcIdempotenceStorage.builder(pool).createIfMissing().build().close();
+            return log.warnings().stream()
+                    .map(ILoggingEvent::getFormattedMessage)
+                    .toList();
+        }
+    }
+
+    @Test
+    void poolsOfOtherMakersAreWarnedOfToo() {
+        assertThat(warnings(new MaxWait(-1))).singleElement().asString().contains("maxWait sets no limit");
+        assertThat(warnings(new MaxWait(6_000))).singleElement().asString().contains("maxWait is 6000 ms");
+        assertThat(warnings(new MaxWaitMillis(-1))).singleElement().asString().contains("maxWaitMillis sets no limit");
+        assertThat(warnings(new MaxWait(2_000))).isEmpty();
+        assertThat(warnings(new MaxWaitMillis(5_000))).isEmpty();
+    }
 }
