@@ -243,7 +243,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         }
 
         /**
-         * Bounds each statement. A connection without a response is given up one second later.
+         * Bounds each statement. A connection without a response is given up two seconds later.
          *
          * @param timeout rounded up to whole seconds; 1 s to 1 hour, default 2 s
          * @throws IllegalArgumentException if out of range

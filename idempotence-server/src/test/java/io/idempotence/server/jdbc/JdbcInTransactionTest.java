@@ -57,17 +57,20 @@ class JdbcInTransactionTest {
     /** Nobody can tell whether they took effect: those of plain mode set no marks, and plain mode sees none. */
     @ParameterizedTest
     @EnumSource
-    void abandonedClaimsOfTheOtherModeAreNotTakenOver(Databases databases) {
+    void abandonedClaimsOfTheOtherModeAreTakenOverOnlyIfThePolicySaysSoInTransaction(Databases databases) {
         JdbcIdempotenceStorage inTransaction = storage(databases);
         JdbcIdempotenceStorage plain = databases.storage().build();
         StorageKey other = Claims.newKey();
+        StorageKey third = Claims.newKey();
         plain.renew(Claims.claim(plain, key), Claims.SHORT);
+        plain.renew(Claims.claim(plain, third), Claims.SHORT);
         inTransaction.renew(Claims.claim(inTransaction, other), Claims.SHORT);
         databases.letPass(Claims.SHORT);
 
         assertThat(inTransaction.claim(Claims.request(key))).isInstanceOf(ClaimResult.Abandoned.class);
         assertThat(plain.claim(Claims.takeOver(other))).isInstanceOf(ClaimResult.Abandoned.class);
         assertThat(plain.claim(Claims.takeOver(key))).isInstanceOf(ClaimResult.Claimed.class);
+        assertThat(inTransaction.claim(Claims.takeOver(third))).isInstanceOf(ClaimResult.Claimed.class);
         ClaimResult.Claimed heir = (ClaimResult.Claimed) inTransaction.claim(Claims.request(other));
         inTransaction.renew(heir.claim(), Claims.SHORT);
         databases.letPass(Claims.SHORT);
