@@ -3,6 +3,7 @@ package io.idempotence.server.redis;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
@@ -12,6 +13,7 @@ import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -19,6 +21,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
@@ -205,6 +208,45 @@ class RedisFaultsTest {
 
             // The claim may have arrived although its reply was lost: the same owner may run (T2).
             assertThat(storage.claim(request)).isInstanceOf(ClaimResult.Claimed.class);
+        }
+    }
+
+    /** The driver writes without a timeout. */
+    @Test
+    void aLargeCompletionIsUnavailableInABoundedTime() throws Exception {
+        assumeThat(System.getProperty("idempotence.test.jedis", ""))
+                .as("a version that can close a connection that writes")
+                .doesNotStartWith("6.");
+        ConnectionPoolConfig two = new ConnectionPoolConfig();
+        two.setMaxTotal(2);
+        JedisClientConfig impatient =
+                DefaultJedisClientConfig.builder().timeoutMillis(300).build();
+        try (EmbeddedRedis redis = EmbeddedRedis.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(redis.address())
+                        .pool(two)
+                        .client(impatient)
+                        .build()) {
+            Claim claim = Claims.claim(storage, key);
+            byte[] large = new byte[32 << 20];
+            redis.pause();
+            FutureTask<WriteResult> completion =
+                    new FutureTask<>(() -> storage.complete(claim, large, Claims.RETENTION));
+            new Thread(completion).start();
+
+            Awaitility.await().until(() -> {
+                assertThatThrownBy(() -> storage.renew(claim, Claims.LEASE))
+                        .isInstanceOf(StorageUnavailableException.class);
+                return completion.isDone();
+            });
+            assertThatThrownBy(completion::get)
+                    .hasCauseInstanceOf(StorageUnavailableException.class)
+                    .hasRootCauseInstanceOf(SocketTimeoutException.class);
+
+            redis.resume();
+            assertThat(Awaitility.await()
+                            .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                            .until(() -> storage.complete(claim, large, Claims.RETENTION), done -> true))
+                    .isEqualTo(new WriteResult.Done());
         }
     }
 

@@ -20,10 +20,14 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * calls, even if it had sent one too many before. As Redis replies in the order of the calls, each has its own.
  */
 final class CallPipeline {
+    /** How much fits into the buffers of a socket, so that the last call can be written before any reply is read. */
+    static final int SOCKET_BYTES = 32 * 1024;
+
     private final Runnable dropConnections;
     private final @Nullable ReplicaWait replicaWait;
     private final long replicaMillis;
     private final long maxNanos;
+    private final LargeRoundTrips large;
     private volatile long lastReplies = System.nanoTime();
 
     /**
@@ -36,6 +40,7 @@ final class CallPipeline {
         this.replicaWait = replicaWait;
         this.replicaMillis = replicaWait == null ? 0 : replicaWait.timeout().toMillis();
         this.maxNanos = replyTimeout.plusMillis(replicaMillis).toNanos() * 2;
+        this.large = new LargeRoundTrips(longest());
     }
 
     /**
@@ -47,7 +52,9 @@ final class CallPipeline {
         long sentAt = System.nanoTime();
         boolean isUsable = false;
         try {
-            List<List<Object>> replies = roundTripOnOneSocket(connection, callers, sentAt);
+            List<List<Object>> replies = isLarge(callers)
+                    ? large.run(connection, () -> roundTripOnOneSocket(connection, callers, sentAt))
+                    : roundTripOnOneSocket(connection, callers, sentAt);
             lastReplies = System.nanoTime();
             isUsable = ofPrimary(replies);
             if (!isUsable) {
@@ -66,6 +73,16 @@ final class CallPipeline {
                 connection.setBroken();
             }
         }
+    }
+
+    /** Only one with a single caller can be. */
+    private static boolean isLarge(List<List<RedisCall>> callers) {
+        return callers.size() == 1 && RedisCall.bytes(callers.get(0)) > SOCKET_BYTES;
+    }
+
+    /** Frees the connections to which large calls are written in vain. Every caller begins with this. */
+    void closeOverdue() {
+        large.closeOverdue();
     }
 
     /** The longest time that a round trip may take: a reply that is due when all are late may still take as long as a single one. */

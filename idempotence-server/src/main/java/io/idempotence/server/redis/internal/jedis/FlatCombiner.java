@@ -39,9 +39,6 @@ import redis.clients.jedis.exceptions.JedisException;
 final class FlatCombiner implements RedisServer {
     private static final int MAX_CALLS = 64;
 
-    /** The largest batch in bytes. It fits into the buffers of a socket, so that the last call can be written before any reply is read. */
-    private static final int MAX_BYTES = 32 * 1024;
-
     /** The longest wait for another batch that pays off: about the processor time that a batch of its own costs. */
     private static final long WORTH_WAITING_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
@@ -111,14 +108,6 @@ final class FlatCombiner implements RedisServer {
         Caller(List<RedisCall> calls) {
             this.calls = calls;
         }
-
-        int bytes() {
-            int bytes = 0;
-            for (RedisCall call : calls) {
-                bytes += call.bytes();
-            }
-            return bytes;
-        }
     }
 
     /**
@@ -142,6 +131,7 @@ final class FlatCombiner implements RedisServer {
      */
     @Override
     public List<Object> ask(List<RedisCall> calls) {
+        pipeline.closeOverdue();
         Caller own = new Caller(calls);
         try {
             enter(own);
@@ -325,11 +315,11 @@ final class FlatCombiner implements RedisServer {
             }
             List<Caller> others = new ArrayList<>(queue.size());
             int calls = leader.calls.size();
-            int bytes = leader.bytes();
+            int bytes = RedisCall.bytes(leader.calls);
             for (Caller next = queue.peekFirst(); next != null; next = queue.peekFirst()) {
                 calls += next.calls.size();
-                bytes += next.bytes();
-                if (calls > MAX_CALLS || bytes > MAX_BYTES) {
+                bytes += RedisCall.bytes(next.calls);
+                if (calls > MAX_CALLS || bytes > CallPipeline.SOCKET_BYTES) {
                     next.isImpatient = true;
                     break;
                 }

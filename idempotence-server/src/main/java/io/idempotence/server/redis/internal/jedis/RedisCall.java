@@ -4,6 +4,7 @@ import io.idempotence.server.redis.internal.LuaScript;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.CommandArguments;
 import redis.clients.jedis.Connection;
@@ -101,11 +102,19 @@ final class RedisCall {
         };
     }
 
-    /** About how long this call is on the wire. */
-    int bytes() {
+    private int bytes() {
         int bytes = 0;
         for (byte[] argument : arguments) {
             bytes += argument.length + 8;
+        }
+        return bytes;
+    }
+
+    /** About how long calls are on the wire. */
+    static int bytes(List<RedisCall> calls) {
+        int bytes = 0;
+        for (RedisCall call : calls) {
+            bytes += call.bytes();
         }
         return bytes;
     }
