@@ -155,6 +155,7 @@ class RedisConnectTest {
                 "//s3cret@host",
                 "host",
                 "redis:opaque",
+                "redis://s3cret@host",
                 "redis:///0",
                 "redis://:s3cret@host:0",
                 "redis://:s3cret@host:70000",

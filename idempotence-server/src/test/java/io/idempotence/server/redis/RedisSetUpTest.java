@@ -14,6 +14,7 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -81,6 +82,24 @@ class RedisSetUpTest {
         String[] options = ("--appendonly yes " + option + " " + value).split(" ", -1);
         try (EmbeddedRedis redis = EmbeddedRedis.start(options)) {
             assertRefused(redis, why);
+        }
+    }
+
+    /** A replica refuses to wait for its replicas, which is no missing right. */
+    @Test
+    void aReplicaIsCalledOneAlsoIfItsReplicasAreWaitedFor() {
+        try (EmbeddedRedis redis = EmbeddedRedis.startPersistent("--replicaof", "127.0.0.1", "1");
+                CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
+            RedisIdempotenceStorage.Builder waiting =
+                    RedisIdempotenceStorage.builder(redis.address()).waitForReplicas(1, Duration.ofMillis(100));
+            waiting.build().close();
+            assertThat(log.warnings())
+                    .extracting(ILoggingEvent::getFormattedMessage)
+                    .singleElement(as(STRING))
+                    .contains("connect to the primary");
+            assertThatThrownBy(() -> waiting.strict().build())
+                    .isInstanceOf(StorageUnavailableException.class)
+                    .hasMessageContaining("connect to the primary");
         }
     }
 

@@ -56,6 +56,10 @@ public final class RedisUri {
                     "the Redis URI has no host, or one that no URI can have;"
                             + " write redis://user:password@host:6379/0, with reserved characters of the password percent-encoded");
         }
+        if (uri.getUserInfo() != null && !uri.getUserInfo().contains(":")) {
+            throw new IllegalArgumentException("the Redis URI has a user without a password; write"
+                    + " redis://user:password@host, or redis://:password@host for the default user");
+        }
         if (uri.getPort() == 0 || uri.getPort() > 65_535) {
             throw new IllegalArgumentException("the Redis URI has port " + uri.getPort() + "; give 1 to 65535");
         }

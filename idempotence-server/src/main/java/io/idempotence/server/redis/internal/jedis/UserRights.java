@@ -13,6 +13,8 @@ import org.jspecify.annotations.Nullable;
 final class UserRights {
     private static final LuaScript PROBE = LuaScript.load("rights.lua", byte[].class, List.class);
 
+    private static final String WAIT_ON_REPLICA = "WAIT cannot be used with replica";
+
     private final Function<RedisCall, Object> send;
     private final List<String> missing = new ArrayList<>();
 
@@ -45,7 +47,10 @@ final class UserRights {
         try {
             return send.apply(call);
         } catch (NothingWrittenException e) {
-            missing.add(RedisErrors.missingRight(e.reason()).orElseThrow(() -> e));
+            // Whatever the rights. That the server is a replica is not checked here.
+            if (!String.valueOf(e.reason().getMessage()).contains(WAIT_ON_REPLICA)) {
+                missing.add(RedisErrors.missingRight(e.reason()).orElseThrow(() -> e));
+            }
             return null;
         }
     }
