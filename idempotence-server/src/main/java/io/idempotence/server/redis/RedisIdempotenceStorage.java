@@ -120,7 +120,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     /**
      * A storage on the application's own client: {@code RedisClient}, {@code JedisPooled}, {@code RedisClusterClient}, {@code JedisCluster}
      * or any other. It is never closed here. Its timeouts, its pool's maximal wait and its retries are the application's. Bound them.
-     * The user's rights are not checked. The server's set-up is checked once, after the first call that succeeds, and each risk that {@link
+     * A client that repeats a call by itself, as one of a Cluster, may execute it twice: see {@link #over}. The user's rights are not
+     * checked. The server's set-up is checked once, after the first call that succeeds, and each risk that {@link
      * Builder#strict} refuses is a warning. In a Cluster, only the server of that call's key is checked.
      *
      * <p>This storage closes the idle connections of the client's pools if Redis replies that it is not a primary that takes writes. New
@@ -138,6 +139,10 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * A storage on any other driver, through an implementation of three commands. Works without Jedis. Redis is not contacted until the
      * first use, and nothing is closed here. The driver's timeouts, pools and retries are the application's. Bound them. Rights and set-up
      * are checked as by {@link #using}.
+     *
+     * <p>A driver that sends a call again after a reconnect may execute it twice. That is safe for every call but two. A {@link
+     * IdempotenceStorage#delete} may delete the claim of an attempt that began in between, and the next attempt then runs beside it. A
+     * {@link IdempotenceStorage#release} may be reported as fenced although nothing overlapped.
      *
      * <p>After any failure but {@code OOM}, and those that {@code commands} declares as not sent, Redis may have executed the call. {@link
      * IdempotenceStorage#list} reads each record in its own round trip. There is no waiting for replicas: {@code WAIT} counts the writes of
@@ -191,7 +196,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         /**
          * Sets credentials, TLS, database and timeouts, instead of those of a URI.
          *
-         * @param config used as it is
+         * @param config used as it is. If it sets no timeouts, they are the driver's, 2 s each, and not those of the class
          * @throws IllegalArgumentException if a timeout is 0, which waits forever
          */
         public Builder client(JedisClientConfig config) {
