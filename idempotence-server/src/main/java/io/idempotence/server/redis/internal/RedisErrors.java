@@ -22,7 +22,7 @@ public final class RedisErrors {
     private static final Pattern RESPONSE = Pattern.compile("(?:[A-Z]+ |-|@user_script).*", Pattern.DOTALL);
 
     private static final Pattern CODE = Pattern.compile(
-            "\\b(OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
+            "\\b(NOSCRIPT|OOM|READONLY|LOADING|MISCONF|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|CROSSSLOT|TRYAGAIN|MOVED|ASK|BUSY"
                     + "|NOPERM|NOAUTH|EXECABORT)\\b");
     private static final Pattern NO_PRIMARY = Pattern.compile("READONLY|LOADING|NOREPLICAS|MASTERDOWN");
     private static final Pattern REPLICA = Pattern.compile("READONLY|MASTERDOWN");
@@ -71,10 +71,7 @@ public final class RedisErrors {
     /** Whether this is an error reply of Redis. */
     public static boolean isResponse(Throwable e) {
         String text = text(e);
-        return text.startsWith(CORRUPT)
-                || text.startsWith(UNKNOWN_SCRIPT)
-                || text.contains(DENIED_IN_SCRIPT)
-                || !code(e).isEmpty();
+        return text.startsWith(CORRUPT) || text.contains(DENIED_IN_SCRIPT) || !code(e).isEmpty();
     }
 
     /**

@@ -140,11 +140,7 @@ public final class RedisConnector {
     private Redis connectSentinel(String primaryName) {
         SentineledConnectionProvider provider = opened(name(), () -> sentineled(primaryName));
         PooledRedis redis = new PooledRedis.Primary(name(), provider, limits(), replicaWait, provider::close);
-        return checked(redis, () -> {
-            redis.checkRights(NEVER_WRITTEN, List.of());
-            checkSetUp(redis);
-            return redis;
-        });
+        return verified(redis, List.of());
     }
 
     @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
@@ -163,8 +159,12 @@ public final class RedisConnector {
                 clusterName(),
                 () -> new ClusterConnectionProvider(new LinkedHashSet<>(addresses.places()), clientConfig, pool));
         PooledRedis redis = new ClusterRedis(clusterName(), provider, limits(), replicaWait);
+        return verified(redis, List.of(RedisCall.of(Protocol.Command.ASKING)));
+    }
+
+    private Redis verified(PooledRedis redis, List<RedisCall> moreRights) {
         return checked(redis, () -> {
-            redis.checkRights(NEVER_WRITTEN, List.of(RedisCall.of(Protocol.Command.ASKING)));
+            redis.checkRights(NEVER_WRITTEN, moreRights);
             checkSetUp(redis);
             return redis;
         });
