@@ -12,6 +12,7 @@ import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
 import org.apache.hc.client5.http.config.Configurable;
 import org.apache.hc.client5.http.config.ConnectionConfig;
 import org.apache.hc.client5.http.config.RequestConfig;
+import org.apache.hc.client5.http.impl.classic.RedirectExec;
 import org.apache.hc.client5.http.protocol.HttpClientContext;
 import org.apache.hc.core5.function.Resolver;
 import org.apache.hc.core5.http.Header;
@@ -37,9 +38,23 @@ final class HttpComponentsEnds extends RequestEnds {
 
     private HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri, @Nullable RequestConfig config) {
         super(factory, readTimeoutMillis(factory, uri, config));
-        this.redirects = config == null || config.isRedirectsEnabled();
         Object client = SpringInternals.field(factory, "httpClient");
         this.isOfHttpClient = client != null && client.getClass().getName().equals(OF_HTTP_CLIENT);
+        this.redirects = (config == null || config.isRedirectsEnabled())
+                && (client == null || !isOfHttpClient || handlesRedirects(client));
+    }
+
+    /** Whether its builder did not disable that, as Boot's does for {@code dont-follow}. The config does not say so. */
+    private static boolean handlesRedirects(Object client) {
+        Object next = SpringInternals.field(client, "execChain");
+        boolean isUnknown = next == null;
+        while (next != null) {
+            if (SpringInternals.field(next, "handler") instanceof RedirectExec) {
+                return true;
+            }
+            next = SpringInternals.field(next, "next");
+        }
+        return isUnknown;
     }
 
     private static @Nullable RequestConfig config(ClientHttpRequestFactory factory) {

@@ -72,6 +72,23 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
         assertThat(response.getStatusCode().value()).isEqualTo(body.isEmpty() ? 303 : 200);
     }
 
+    /** Boot's {@code dont-follow} is such a client. */
+    @Test
+    void clientThatHandlesNoRedirectsFollowsNone() {
+        provider.stubFor(post("/orders").willReturn(aResponse().withStatus(303).withHeader("Location", "/orders/1")));
+        ResponseEntity<String> response = IdempotentRestClient.install(RestClient.builder(), fast().build())
+                .requestFactory(new HttpComponentsClientHttpRequestFactory(HttpClients.custom()
+                        .disableAutomaticRetries()
+                        .disableRedirectHandling()
+                        .build()))
+                .build()
+                .post()
+                .uri("http://127.0.0.1:" + provider.port() + "/orders")
+                .retrieve()
+                .toEntity(String.class);
+        assertThat(response.getStatusCode().value()).isEqualTo(303);
+    }
+
     /** HttpClient took the ID to another origin. */
     @Test
     void contextOfAnotherKindIsNoWayToAnotherOrigin() {
