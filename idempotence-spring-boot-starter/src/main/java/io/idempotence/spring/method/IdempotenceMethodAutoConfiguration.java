@@ -1,11 +1,8 @@
 package io.idempotence.spring.method;
 
-import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.internal.ConditionalOnSwitch;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
-import java.util.Arrays;
 import org.springframework.aop.config.AopConfigUtils;
-import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -144,21 +141,10 @@ public class IdempotenceMethodAutoConfiguration {
     static class Transactions {
         @Bean
         @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
-        static AppliedMarks idempotenceAppliedMarks(
-                ObjectProvider<IdempotenceStorage> storage, ConfigurableListableBeanFactory beans) {
+        static AppliedMarks idempotenceAppliedMarks(ConfigurableListableBeanFactory beans) {
             boolean hasJdbc = ClassUtils.isPresent(
                     "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
-            return hasJdbc
-                    ? new JdbcAppliedMarks(storage::stream, () -> isStorageMade(beans))
-                    : new AppliedMarks.None();
-        }
-
-        private static boolean isStorageMade(ConfigurableListableBeanFactory beans) {
-            return Arrays.stream(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(
-                            beans, IdempotenceStorage.class, true, false))
-                    .anyMatch(name -> !beans.containsBeanDefinition(name)
-                            || !beans.getMergedBeanDefinition(name).isSingleton()
-                            || beans.containsSingleton(name));
+            return hasJdbc ? new JdbcAppliedMarks(beans) : new AppliedMarks.None();
         }
 
         @Bean

@@ -7,17 +7,19 @@ import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.server.IdempotenceServerProperties;
 import io.idempotence.spring.server.IdempotenceServerProperties.Storage;
 import java.sql.Connection;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
-import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
-import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.beans.BeansException;
+import org.springframework.beans.factory.BeanFactoryUtils;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.jdbc.datasource.JdbcTransactionObjectSupport;
 import org.springframework.transaction.TransactionExecution;
@@ -29,44 +31,52 @@ import org.springframework.transaction.support.TransactionSynchronizationManager
  * Thread-safe.
  */
 final class JdbcAppliedMarks implements AppliedMarks {
-    private final Supplier<Stream<IdempotenceStorage>> storages;
-    private final BooleanSupplier isStorageMade;
+    private final ConfigurableListableBeanFactory beans;
     /** Executions with a committed mark. There is one mark for each ID, and it covers later transactions of the same execution. */
     private final Set<IdempotentExecution> marked =
             Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
-    /** The storage in this mode, once it was looked up; empty if there is none. */
-    private volatile @Nullable Optional<JdbcIdempotenceStorage> known;
+    /** The storages in this mode, once all storages are made. */
+    private volatile @Nullable List<JdbcIdempotenceStorage> known;
 
-    /**
-     * @param storages the beans; of several, at most one may be in this mode
-     * @param isStorageMade whether there may have been an execution: a transaction must not make the storage
-     */
-    JdbcAppliedMarks(Supplier<Stream<IdempotenceStorage>> storages, BooleanSupplier isStorageMade) {
-        this.storages = storages;
-        this.isStorageMade = isStorageMade;
+    JdbcAppliedMarks(ConfigurableListableBeanFactory beans) {
+        this.beans = beans;
     }
 
-    private Optional<JdbcIdempotenceStorage> storage() {
-        Optional<JdbcIdempotenceStorage> found = known;
+    /** The storages in this mode, of those that are made: a transaction must not make one. */
+    private List<JdbcIdempotenceStorage> storages() {
+        List<JdbcIdempotenceStorage> found = known;
         if (found == null) {
-            if (!isStorageMade.getAsBoolean()) {
-                return Optional.empty();
+            List<String> names = Arrays.stream(BeanFactoryUtils.beanNamesForTypeIncludingAncestors(
+                            beans, IdempotenceStorage.class, true, false))
+                    .filter(name -> !ScopedProxyUtils.isScopedTarget(name))
+                    .toList();
+            List<String> made = names.stream().filter(this::isMade).toList();
+            found = made.stream()
+                    .map(beans::getBean)
+                    .map(JdbcAppliedMarks::unwrapped)
+                    .filter(JdbcIdempotenceStorage.class::isInstance)
+                    .map(JdbcIdempotenceStorage.class::cast)
+                    .filter(JdbcIdempotenceStorage::isInTransaction)
+                    .distinct()
+                    .toList();
+            if (!made.isEmpty() && made.size() == names.size()) {
+                known = found;
             }
-            found = inThisMode();
-            known = found;
         }
         return found;
     }
 
-    private Optional<JdbcIdempotenceStorage> inThisMode() {
-        List<JdbcIdempotenceStorage> found = storages.get()
-                .map(JdbcAppliedMarks::unwrapped)
-                .filter(JdbcIdempotenceStorage.class::isInstance)
-                .map(JdbcIdempotenceStorage.class::cast)
-                .filter(JdbcIdempotenceStorage::isInTransaction)
-                .distinct()
-                .toList();
+    /** Whether there may have been an execution over the storage. */
+    private boolean isMade(String name) {
+        return !beans.containsBeanDefinition(name)
+                || !beans.getMergedBeanDefinition(name).isSingleton()
+                || beans.containsSingleton(name);
+    }
+
+    /** The storages, of which there is one at most. */
+    private Optional<JdbcIdempotenceStorage> storage() {
+        List<JdbcIdempotenceStorage> found = storages();
         if (found.size() > 1) {
             throw SetUpException.of(
                     found.size()
@@ -84,35 +94,45 @@ final class JdbcAppliedMarks implements AppliedMarks {
 
     @Override
     public boolean isOn() {
-        return storage().isPresent();
+        try {
+            return !storages().isEmpty();
+        } catch (BeansException e) {
+            // Spring would leave the transaction open if its listener threw. mark() throws this again, and it is rolled
+            // back.
+            return true;
+        }
     }
 
     @Override
     public void check(IdempotenceServerProperties properties) {
-        if (isStorageMade.getAsBoolean()) {
-            inThisMode();
+        if (properties.storage() == Storage.JDBC && properties.jdbc().inTransaction()) {
+            List<Object> found = beans.getBeanProvider(IdempotenceStorage.class).stream()
+                    .map(JdbcAppliedMarks::unwrapped)
+                    .toList();
+            if (!found.isEmpty() && found.stream().noneMatch(JdbcIdempotenceStorage.class::isInstance)) {
+                throw SetUpException.ofProperty(
+                        "idempotence.server.jdbc.in-transaction",
+                        true,
+                        "the storage is wrapped in a " + found.get(0).getClass().getName()
+                                + ", so its marks cannot be set, and an operation could run twice",
+                        "Wrap the storage in a proxy of Spring AOP, or wrap the DataSource instead.",
+                        null);
+            }
         }
-        if (properties.storage() != Storage.JDBC || !properties.jdbc().inTransaction()) {
-            return;
-        }
-        List<Object> found = storages.get().map(JdbcAppliedMarks::unwrapped).toList();
-        if (!found.isEmpty() && found.stream().noneMatch(JdbcIdempotenceStorage.class::isInstance)) {
-            throw SetUpException.ofProperty(
-                    "idempotence.server.jdbc.in-transaction",
-                    true,
-                    "the storage is wrapped in a " + found.get(0).getClass().getName()
-                            + ", so its marks cannot be set, and an operation could run twice",
-                    "Wrap the storage in a proxy of Spring AOP, or wrap the DataSource instead.",
-                    null);
-        }
+        storage();
     }
 
     @Override
     public @Nullable Object connection() {
-        return storage()
-                .map(JdbcIdempotenceStorage::dataSource)
-                .map(TransactionSynchronizationManager::getResource)
-                .orElse(null);
+        try {
+            return storages().stream()
+                    .findFirst()
+                    .map(JdbcIdempotenceStorage::dataSource)
+                    .map(TransactionSynchronizationManager::getResource)
+                    .orElse(null);
+        } catch (BeansException e) {
+            return null;
+        }
     }
 
     @Override

@@ -3,32 +3,41 @@ package io.idempotence.spring.method;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
+import io.idempotence.server.ResultCodec;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.aop.framework.ProxyFactory;
+import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
 import org.springframework.jdbc.core.JdbcTemplate;
+import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.Transactional;
+import org.springframework.transaction.support.TransactionSynchronizationManager;
+import org.springframework.transaction.support.TransactionTemplate;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.context.WebApplicationContext;
 
-/** In-transaction mode with a storage inside a wrapper, for example one that observes it. */
+/** In-transaction mode with a storage inside a wrapper, or beside another storage. */
 @ExtendWith(OutputCaptureExtension.class)
 class WrappedStorageTest {
-    private static final String DATABASE =
-            "--spring.datasource.url=jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1";
+    private static final String LAZY = "--spring.main.lazy-initialization=true";
 
     @RestController
     static class Bookings {
@@ -114,10 +123,44 @@ class WrappedStorageTest {
         }
     }
 
+    /** None of these can be made by the thread of a test. */
+    @Import(OneOfTwo.class)
+    static class OthersAreBroken {
+        @Bean
+        IdempotenceStorage broken() {
+            throw new IllegalStateException("no Redis here");
+        }
+
+        @Bean
+        @Scope(value = WebApplicationContext.SCOPE_REQUEST, proxyMode = ScopedProxyMode.INTERFACES)
+        IdempotenceStorage ofTenant() {
+            return IdempotenceStorage.inMemory();
+        }
+    }
+
+    @Import(OthersAreBroken.class)
+    static class OneIsLost {
+        static final AtomicBoolean LOST = new AtomicBoolean();
+
+        @Bean
+        @Scope(BeanDefinition.SCOPE_PROTOTYPE)
+        IdempotenceStorage ofEachUser() {
+            if (LOST.get()) {
+                throw new IllegalStateException("lost");
+            }
+            return IdempotenceStorage.inMemory();
+        }
+    }
+
+    /** A database of its own. */
+    private static String database() {
+        return "--spring.datasource.url=jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1";
+    }
+
     private static TestServer start(Class<?> application) {
         return TestServer.start(
                 application,
-                DATABASE,
+                database(),
                 "--idempotence.server.storage=jdbc",
                 "--idempotence.server.jdbc.create-if-missing=true",
                 "--idempotence.server.jdbc.in-transaction=true");
@@ -132,14 +175,65 @@ class WrappedStorageTest {
 
     @Test
     void aStorageBesideAnotherIsMarked() {
-        try (TestServer server = TestServer.start(OneOfTwo.class, DATABASE)) {
+        try (TestServer server = TestServer.start(OneOfTwo.class, database())) {
             assertIsMarked(server);
         }
     }
 
+    @Test
+    void aTransactionMakesNoStorage() {
+        try (TestServer server = TestServer.start(OthersAreBroken.class, database(), LAZY)) {
+            server.bean(Idempotence.class);
+            assertThat(transaction(server).<String>execute(status -> "done")).isEqualTo("done");
+            assertIsMarked(server);
+        }
+    }
+
+    @Test
+    void aSecondStorageThatIsMadeLaterRollsTransactionsBack() {
+        try (TestServer server = TestServer.start(TwoInTransactions.class, database(), LAZY)) {
+            Idempotence idempotence = server.bean(Idempotence.class);
+            assertIsMarked(server);
+            server.context().getBean("second");
+            assertIsRolledBack(server, idempotence, "2 storages are in in-transaction mode.");
+        }
+    }
+
+    @Test
+    void aStorageThatCannotBeFoundRollsTransactionsBack() {
+        try (TestServer server = TestServer.start(OneIsLost.class, database(), LAZY)) {
+            Idempotence idempotence = server.bean(Idempotence.class);
+            OneIsLost.LOST.set(true);
+            assertIsRolledBack(server, idempotence, "'ofEachUser'");
+        } finally {
+            OneIsLost.LOST.set(false);
+        }
+    }
+
+    private static TransactionTemplate transaction(TestServer server) {
+        return new TransactionTemplate(server.bean(PlatformTransactionManager.class));
+    }
+
+    /** A transaction of an execution is rolled back, and its thread is left without one. */
+    private static void assertIsRolledBack(TestServer server, Idempotence idempotence, String message) {
+        JdbcTemplate jdbc = server.bean(JdbcTemplate.class);
+        jdbc.execute("create table booking (id int)");
+        assertThatThrownBy(() -> idempotence.execute(
+                        IdempotenceId.of(UUID.randomUUID().toString()),
+                        ResultCodec.text(),
+                        execution -> transaction(server).execute(status -> {
+                            jdbc.update("insert into booking values (1)");
+                            return "never";
+                        })))
+                .hasMessageContaining(message);
+        assertThat(TransactionSynchronizationManager.getResourceMap()).isEmpty();
+        assertThat(TransactionSynchronizationManager.isSynchronizationActive()).isFalse();
+        assertThat(jdbc.queryForObject("select count(*) from booking", Integer.class))
+                .isZero();
+    }
+
     private static void assertIsMarked(TestServer server) {
         JdbcTemplate jdbc = server.bean(JdbcTemplate.class);
-        jdbc.update("delete from idempotence_applied");
         assertThat(server.post("/book", UUID.randomUUID().toString()).body()).isEqualTo("booked");
         assertThat(jdbc.queryForObject("select count(*) from idempotence_applied", Integer.class))
                 .isEqualTo(1);
@@ -148,7 +242,7 @@ class WrappedStorageTest {
     @Test
     void twoStoragesInThisModeFailTheStart(CapturedOutput output) {
         assertThatThrownBy(() ->
-                        TestServer.start(TwoInTransactions.class, DATABASE).close())
+                        TestServer.start(TwoInTransactions.class, database()).close())
                 .isNotNull();
 
         assertThat(output)
