@@ -181,6 +181,14 @@ class WrappedStorageTest {
     }
 
     @Test
+    void aTransactionInAnExecutionOfAnotherStorageIsRolledBack() {
+        try (TestServer server = TestServer.start(OneOfTwo.class, database())) {
+            Idempotence other = Idempotence.over(server.context().getBean("other", IdempotenceStorage.class));
+            assertIsRolledBack(server, other, "this execution lost its claim");
+        }
+    }
+
+    @Test
     void aTransactionMakesNoStorage() {
         try (TestServer server = TestServer.start(OthersAreBroken.class, database(), LAZY)) {
             server.bean(Idempotence.class);
