@@ -38,7 +38,9 @@ import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
 import org.springframework.orm.jpa.persistenceunit.PersistenceManagedTypes;
 import org.springframework.orm.jpa.vendor.HibernateJpaVendorAdapter;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.TransactionStatus;
 import org.springframework.transaction.TransactionSystemException;
+import org.springframework.transaction.UnexpectedRollbackException;
 import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
@@ -282,12 +284,15 @@ class LostCommitsTest {
         assertThat(operations().effects(id)).isEqualTo(1);
     }
 
-    @Test
-    void aTransactionThatIsMarkedForRollbackIsReleased() {
-        operations().transaction("jdbc").executeWithoutResult(status -> {
-            operations().once(id);
-            status.setRollbackOnly();
-        });
+    @ParameterizedTest
+    @ValueSource(strings = {"jdbc", "jpa"})
+    void aTransactionThatIsMarkedForRollbackIsReleased(String manager) {
+        TransactionTemplate callers = operations().transaction(manager);
+        assertThatThrownBy(() -> callers.executeWithoutResult(status -> {
+                    operations().once(id);
+                    callers.executeWithoutResult(TransactionStatus::setRollbackOnly);
+                }))
+                .isInstanceOf(UnexpectedRollbackException.class);
         operations().once(id);
         assertThat(operations().effects(id)).isEqualTo(1);
     }
