@@ -265,7 +265,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * transaction. The retention must be longer than the longest execution.
          *
          * <p>The Spring Boot starter marks transactions by itself only if it finds this storage: as a bean, or behind proxies of Spring AOP.
-         * Behind another class that delegates to it, nothing is marked, and a committed operation runs again after a crash.
+         * If it is no bean and another class delegates to it, nothing is marked, and a committed operation runs again after a crash.
          */
         public Builder inTransaction() {
             this.inTransaction = true;

@@ -93,6 +93,22 @@ class WrappedStorageTest {
         }
     }
 
+    @Import(Bookings.class)
+    static class OutsideOfABean {
+        @Bean
+        JdbcIdempotenceStorage inTransaction(DataSource dataSource) {
+            return JdbcIdempotenceStorage.builder(dataSource)
+                    .createIfMissing()
+                    .inTransaction()
+                    .build();
+        }
+
+        @Bean
+        Idempotence idempotence(JdbcIdempotenceStorage storage) {
+            return Idempotence.over((IdempotenceStorage) OutsideOfSpring.proxy(storage));
+        }
+    }
+
     /** The application chooses between its storages itself. */
     @Import(Bookings.class)
     static class OneOfTwo {
@@ -169,6 +185,13 @@ class WrappedStorageTest {
     @Test
     void aStorageInSpringProxiesIsMarked() {
         try (TestServer server = start(InProxies.class)) {
+            assertIsMarked(server);
+        }
+    }
+
+    @Test
+    void aStorageThatIsABeanIsMarkedInsideAnything() {
+        try (TestServer server = TestServer.start(OutsideOfABean.class, database())) {
             assertIsMarked(server);
         }
     }
