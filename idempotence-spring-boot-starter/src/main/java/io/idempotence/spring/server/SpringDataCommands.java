@@ -26,8 +26,6 @@ import org.springframework.util.ClassUtils;
 class SpringDataCommands implements RedisCommands {
     private static final byte[] SCAN = bytes("return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])");
     private static final String END = "0";
-    /** The key that goes with a scan. Redis checks it although no script reads it, so it is one that the user has the right to. */
-    private static final String KEY = "idem:scan";
 
     private final RedisConnectionFactory connections;
     /** The type with which this driver returns replies of every type. */
@@ -68,7 +66,9 @@ class SpringDataCommands implements RedisCommands {
 
     @Override
     public Page scan(String cursor, String pattern, int count) {
-        List<byte[]> primaries = on(SpringDataCommands::keysOfPrimaries);
+        // A key of the pattern goes with a scan: Redis checks the right to it, although no script reads it.
+        String key = pattern.substring(0, pattern.length() - 1) + "scan";
+        List<byte[]> primaries = on(redis -> keysOfPrimaries(redis, key));
         int colon = cursor.indexOf(':');
         int primary = colon < 0 ? 0 : Integer.parseInt(cursor.substring(0, colon));
         List<?> page = (List<?>) eval(
@@ -79,7 +79,7 @@ class SpringDataCommands implements RedisCommands {
                 bytes(Integer.toString(count)));
         String next = new String((byte[]) page.get(0), StandardCharsets.US_ASCII);
         List<byte[]> keys = new ArrayList<>();
-        ((List<?>) page.get(1)).forEach(key -> keys.add((byte[]) key));
+        ((List<?>) page.get(1)).forEach(found -> keys.add((byte[]) found));
         if (!next.equals(END)) {
             return new Page(primary + ":" + next, keys);
         }
@@ -87,25 +87,25 @@ class SpringDataCommands implements RedisCommands {
     }
 
     /** One key of each primary, in the order of their slots: nodes list each other in different orders. */
-    private static List<byte[]> keysOfPrimaries(RedisConnection redis) {
+    private static List<byte[]> keysOfPrimaries(RedisConnection redis, String key) {
         if (!(redis instanceof RedisClusterConnection cluster)) {
-            return List.of(bytes(KEY));
+            return List.of(bytes(key));
         }
         SortedMap<Integer, byte[]> keys = new TreeMap<>();
         for (RedisClusterNode node : cluster.clusterGetNodes()) {
             if (node.isMaster() && !node.getSlotRange().getSlots().isEmpty()) {
-                keys.put(Collections.min(node.getSlotRange().getSlots()), keyOf(node));
+                keys.put(Collections.min(node.getSlotRange().getSlots()), keyOf(node, key));
             }
         }
         return List.copyOf(keys.values());
     }
 
-    private static byte[] keyOf(RedisClusterNode node) {
+    private static byte[] keyOf(RedisClusterNode node, String key) {
         int number = 0;
-        while (!node.servesSlot(ClusterSlotHashUtil.calculateSlot(KEY + number))) {
+        while (!node.servesSlot(ClusterSlotHashUtil.calculateSlot(key + number))) {
             number++;
         }
-        return bytes(KEY + number);
+        return bytes(key + number);
     }
 
     <T> T on(Function<RedisConnection, T> work) {

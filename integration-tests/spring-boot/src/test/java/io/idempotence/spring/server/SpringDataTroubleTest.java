@@ -152,7 +152,7 @@ class SpringDataTroubleTest {
     void listsNeedNoRightToOtherKeys(Driver driver) throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 Jedis jedis = redis.jedis()) {
-            jedis.aclSetUser("default", "resetkeys", "~idem:*");
+            jedis.aclSetUser("default", "resetkeys", "~" + StorageKey.prefix("payments") + "*");
             IdempotenceStorage storage = storage(driver, redis);
             StorageKey key = Claims.newKey();
             Claims.claim(storage, key);
