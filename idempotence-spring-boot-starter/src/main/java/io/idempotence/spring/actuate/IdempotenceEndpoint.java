@@ -182,7 +182,7 @@ final class IdempotenceEndpoint {
      * Forgets a record: the next attempt runs as if it were the first.
      *
      * @param key the record's key
-     * @param force deletes it though its operation is done, runs, or may have taken effect: it may then run twice. Only a released record
+     * @param force deletes it even if its operation is done, runs, or may have taken effect: it may then run twice. Only a released record
      *     does not need it
      */
     @DeleteOperation
@@ -206,7 +206,7 @@ final class IdempotenceEndpoint {
                     .map(record -> switch (record.state()) {
                         case RELEASED -> null;
                         case IN_PROGRESS ->
-                            "its operation still runs, and the next attempt would run it at the same time, or it is a saved ID";
+                            "it is a saved ID, or its operation still runs and the next attempt would run it at the same time";
                         case COMPLETED -> "its operation is done, and the next attempt would run it again";
                         case ABANDONED, UNKNOWN -> "its outcome is unknown. Check the business data, and resolve it";
                     })

@@ -7,10 +7,12 @@ import org.springframework.transaction.TransactionExecution;
 
 /** The marks of in-transaction mode, which are committed together with the business data. */
 interface AppliedMarks {
-    /** Whether the storage is in that mode. */
+    /** Whether a storage is in that mode. */
     boolean isOn();
 
-    /** Fails the start if the properties ask for this mode and the storage cannot be marked. */
+    /**
+     * Fails the start if several storages are in this mode, or if the properties ask for it and the storage cannot be marked.
+     */
     void check(IdempotenceServerProperties properties);
 
     /** The connection of this thread to the database of the marks; null if none is bound. */

@@ -22,6 +22,7 @@ final class CallsOfTransaction implements TransactionSynchronization, Transactio
     /** The number of each savepoint, in the order in which they were made. One that was made before the first call is not among them. */
     private final Map<Object, Integer> savepoints = new IdentityHashMap<>();
 
+    /** Whether its commit was sent: a rollback that is reported then proves nothing. */
     private boolean commitSent;
 
     /**
@@ -48,16 +49,12 @@ final class CallsOfTransaction implements TransactionSynchronization, Transactio
         Stream<TransactionSynchronization> innermost = TransactionSynchronizationManager.isSynchronizationActive()
                 ? TransactionSynchronizationManager.getSynchronizations().stream()
                 : Stream.empty();
-        return among(Stream.concat(innermost, silent.synchronizations()))
+        return TransactionEffects.of(CallsOfTransaction.class, Stream.concat(innermost, silent.synchronizations()))
                 .map(calls -> calls.calls.get(call))
                 .filter(Objects::nonNull)
                 .findFirst()
                 .map(Ran::outcome)
                 .orElse(null);
-    }
-
-    private static Stream<CallsOfTransaction> among(Stream<TransactionSynchronization> registered) {
-        return registered.filter(CallsOfTransaction.class::isInstance).map(CallsOfTransaction.class::cast);
     }
 
     /** The calls of the transaction of this thread. Registers them with the transaction if there were none. */
@@ -66,7 +63,9 @@ final class CallsOfTransaction implements TransactionSynchronization, Transactio
         List<TransactionSynchronization> registered = innermost != null
                 ? innermost.synchronizations()
                 : TransactionSynchronizationManager.getSynchronizations();
-        CallsOfTransaction known = among(registered.stream()).findFirst().orElse(null);
+        CallsOfTransaction known = TransactionEffects.of(CallsOfTransaction.class, registered.stream())
+                .findFirst()
+                .orElse(null);
         if (known != null) {
             return known;
         }

@@ -46,7 +46,7 @@ final class IdempotentInterceptor implements IdempotentAdvice {
         MethodResult result = operation.result();
         MethodOutcome earlier = transactions.earlier(call);
         if (earlier != null) {
-            return result.isFuture() ? derived(earlier) : result.fromStored(earlier.get());
+            return result.isFuture() ? copy(earlier) : result.fromStored(earlier.get());
         }
         if (result.isFuture()) {
             return transactions.isActive()
@@ -95,12 +95,12 @@ final class IdempotentInterceptor implements IdempotentAdvice {
                             ? ended.thenCombine(work, (committed, returned) -> result.toStored(returned))
                             : ended;
                 });
-        return ran[0] == null ? recorded.thenApply(result::fromStored) : derived(ran[0]);
+        return ran[0] == null ? recorded.thenApply(result::fromStored) : copy(ran[0]);
     }
 
-    /** The future of a method for a caller, who may end its own copy without ending what is recorded. */
+    /** A copy of the method's future for a caller, who may cancel it without ending what is recorded. */
     @SuppressWarnings("unchecked")
-    private static CompletionStage<Object> derived(MethodOutcome outcome) throws Throwable {
+    private static CompletionStage<Object> copy(MethodOutcome outcome) throws Throwable {
         return ((CompletionStage<Object>) Objects.requireNonNull(outcome.get())).thenApply(returned -> returned);
     }
 

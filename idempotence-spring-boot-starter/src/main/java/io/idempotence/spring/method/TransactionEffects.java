@@ -97,9 +97,11 @@ final class TransactionEffects {
     }
 
     private static <T> Stream<T> registered(Class<T> type) {
-        return TransactionSynchronizationManager.getSynchronizations().stream()
-                .filter(type::isInstance)
-                .map(type::cast);
+        return of(type, TransactionSynchronizationManager.getSynchronizations().stream());
+    }
+
+    static <T> Stream<T> of(Class<T> type, Stream<TransactionSynchronization> synchronizations) {
+        return synchronizations.filter(type::isInstance).map(type::cast);
     }
 
     /** What waits for the end of a transaction and must know that its commit was sent: if it fails, nobody knows whether it took effect. */
@@ -147,7 +149,10 @@ final class TransactionEffects {
         return false;
     }
 
-    /** Whether a rollback that the manager reports is one of the transaction, and not of a connection that lost it. */
+    /**
+     * Whether the rollback that the manager reports is that of the transaction. Others report one that did nothing, after a commit whose
+     * reply was lost.
+     */
     private static boolean isOfJta(TransactionExecution transaction) {
         return transaction instanceof DefaultTransactionStatus status
                 && status.hasTransaction()
