@@ -67,16 +67,8 @@ class JpaTransactionsTest {
         String what;
     }
 
-    @Import({Handlers.class, Bookings.class})
-    static class Application {
-        @Bean
-        DataSource dataSource() {
-            HikariDataSource pool = new HikariDataSource();
-            pool.setJdbcUrl("jdbc:h2:mem:" + UUID.randomUUID());
-            pool.setUsername("sa");
-            return pool;
-        }
-
+    /** The entities of an application, for tests of its transactions. */
+    static class Entities {
         @Bean
         LocalContainerEntityManagerFactoryBean entityManagerFactory(DataSource dataSource) {
             LocalContainerEntityManagerFactoryBean factory = new LocalContainerEntityManagerFactoryBean();
@@ -85,6 +77,17 @@ class JpaTransactionsTest {
             factory.setJpaVendorAdapter(new HibernateJpaVendorAdapter());
             factory.setJpaPropertyMap(Map.of("hibernate.hbm2ddl.auto", "create-drop"));
             return factory;
+        }
+    }
+
+    @Import({Handlers.class, Bookings.class, Entities.class})
+    static class Application {
+        @Bean
+        DataSource dataSource() {
+            HikariDataSource pool = new HikariDataSource();
+            pool.setJdbcUrl("jdbc:h2:mem:" + UUID.randomUUID());
+            pool.setUsername("sa");
+            return pool;
         }
 
         @Bean

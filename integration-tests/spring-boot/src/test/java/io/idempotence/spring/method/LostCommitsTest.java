@@ -34,9 +34,6 @@ import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.orm.jpa.EntityManagerFactoryUtils;
 import org.springframework.orm.jpa.JpaTransactionManager;
-import org.springframework.orm.jpa.LocalContainerEntityManagerFactoryBean;
-import org.springframework.orm.jpa.persistenceunit.PersistenceManagedTypes;
-import org.springframework.orm.jpa.vendor.HibernateJpaVendorAdapter;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionStatus;
 import org.springframework.transaction.TransactionSystemException;
@@ -102,7 +99,7 @@ class LostCommitsTest {
         }
     }
 
-    @Import({Handlers.class, Operations.class})
+    @Import({Handlers.class, Operations.class, JpaTransactionsTest.Entities.class})
     static class Application {
         @Bean
         DataSource dataSource() {
@@ -111,16 +108,6 @@ class LostCommitsTest {
             pool.setUsername("sa");
             new JdbcTemplate(pool).execute("create table effect (id varchar(100) not null)");
             return new Losing(pool);
-        }
-
-        @Bean
-        LocalContainerEntityManagerFactoryBean entityManagerFactory(DataSource dataSource) {
-            LocalContainerEntityManagerFactoryBean factory = new LocalContainerEntityManagerFactoryBean();
-            factory.setDataSource(dataSource);
-            factory.setManagedTypes(PersistenceManagedTypes.of(JpaTransactionsTest.Booking.class.getName()));
-            factory.setJpaVendorAdapter(new HibernateJpaVendorAdapter());
-            factory.setJpaPropertyMap(Map.of("hibernate.hbm2ddl.auto", "create-drop"));
-            return factory;
         }
 
         @Bean
@@ -310,7 +297,7 @@ class LostCommitsTest {
         assertThat(operations().effects(id)).isEqualTo(1);
     }
 
-    /** It had no effect on bean methods. */
+    /** The property did not apply to bean methods. */
     @Test
     void aFailedCommitIsReleasedIfCommitsAreNoEffects() {
         try (TestServer releasing =
@@ -349,7 +336,7 @@ class LostCommitsTest {
                 assertThatThrownBy(() -> operations.once(call)).hasMessageContaining("result-unavailable");
                 assertThat(operations.effects(call)).isEqualTo(1);
             }
-            // Nothing was committed, but the missing mark does not change what is recorded.
+            // Nothing was committed, but without a mark, the property decides.
             if (commitsAreEffects) {
                 marking.assertUnknownAfterAFailure("/jdbc/conflict/" + id, id);
             } else {

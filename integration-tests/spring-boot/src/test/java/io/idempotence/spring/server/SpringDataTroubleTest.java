@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -48,17 +49,31 @@ class SpringDataTroubleTest {
     }
 
     private final List<DisposableBean> toDestroy = new ArrayList<>();
+    private EmbeddedRedis redis;
+    private Jedis jedis;
+
+    @BeforeEach
+    void start() {
+        redis = EmbeddedRedis.start();
+        jedis = redis.jedis();
+    }
 
     @AfterEach
-    void disconnect() throws Exception {
+    void stop() throws Exception {
         for (DisposableBean each : toDestroy) {
             each.destroy();
         }
+        jedis.close();
+        redis.close();
     }
 
-    private IdempotenceStorage storage(Driver driver, EmbeddedRedis redis) throws Exception {
+    private IdempotenceStorage storage(Driver driver) throws Exception {
+        return storage(driver, redis);
+    }
+
+    private IdempotenceStorage storage(Driver driver, EmbeddedRedis server) throws Exception {
         RedisConnectionFactory connections =
-                driver.connections.apply(new RedisStandaloneConfiguration(redis.host(), redis.port()));
+                driver.connections.apply(new RedisStandaloneConfiguration(server.host(), server.port()));
         ((InitializingBean) connections).afterPropertiesSet();
         ((SmartLifecycle) connections).start();
         toDestroy.add((DisposableBean) connections);
@@ -68,25 +83,19 @@ class SpringDataTroubleTest {
     @ParameterizedTest
     @EnumSource
     void scriptsAreSentAgainToARedisThatForgotThem(Driver driver) throws Exception {
-        try (EmbeddedRedis redis = EmbeddedRedis.start();
-                Jedis jedis = redis.jedis()) {
-            IdempotenceStorage storage = storage(driver, redis);
-            Claims.claim(storage, Claims.newKey());
-            jedis.scriptFlush();
-            assertThat(storage.claim(Claims.request(Claims.newKey()))).isInstanceOf(ClaimResult.Claimed.class);
-        }
+        IdempotenceStorage storage = storage(driver);
+        Claims.claim(storage, Claims.newKey());
+        jedis.scriptFlush();
+        assertThat(storage.claim(Claims.request(Claims.newKey()))).isInstanceOf(ClaimResult.Claimed.class);
     }
 
     @ParameterizedTest
     @EnumSource
     void recordsThatCannotBeReadAreReportedAsSuch(Driver driver) throws Exception {
-        try (EmbeddedRedis redis = EmbeddedRedis.start();
-                Jedis jedis = redis.jedis()) {
-            StorageKey key = Claims.newKey();
-            jedis.set(key.value(), "short");
-            IdempotenceStorage storage = storage(driver, redis);
-            assertThatThrownBy(() -> storage.claim(Claims.request(key))).isInstanceOf(CorruptRecordException.class);
-        }
+        StorageKey key = Claims.newKey();
+        jedis.set(key.value(), "short");
+        IdempotenceStorage storage = storage(driver);
+        assertThatThrownBy(() -> storage.claim(Claims.request(key))).isInstanceOf(CorruptRecordException.class);
     }
 
     @ParameterizedTest
@@ -105,10 +114,10 @@ class SpringDataTroubleTest {
     @ParameterizedTest
     @EnumSource
     void aRedisThatGoesDownMayHaveClaimed(Driver driver) throws Exception {
-        EmbeddedRedis redis = EmbeddedRedis.start();
-        IdempotenceStorage storage = storage(driver, redis);
+        EmbeddedRedis failing = EmbeddedRedis.start();
+        IdempotenceStorage storage = storage(driver, failing);
         Claims.claim(storage, Claims.newKey());
-        redis.close();
+        failing.close();
         assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
                 .isInstanceOfSatisfying(
                         StorageUnavailableException.class,
@@ -118,54 +127,45 @@ class SpringDataTroubleTest {
 
     @Test
     void aReplyThatLettuceWaitsForInVainIsNamed() throws Exception {
-        try (EmbeddedRedis redis = EmbeddedRedis.start();
-                Jedis jedis = redis.jedis()) {
-            IdempotenceStorage storage = storage(Driver.LETTUCE, redis);
-            Claims.claim(storage, Claims.newKey());
-            jedis.clientPause(60_000);
-            assertThatThrownBy(() -> storage.find(Claims.newKey()))
-                    .isInstanceOfSatisfying(
-                            StorageUnavailableException.class,
-                            e -> assertThat(e.nothingWritten()).isFalse())
-                    .hasMessageContaining("could not find: no reply within 1000 ms");
-        }
+        IdempotenceStorage storage = storage(Driver.LETTUCE);
+        Claims.claim(storage, Claims.newKey());
+        jedis.clientPause(60_000);
+        assertThatThrownBy(() -> storage.find(Claims.newKey()))
+                .isInstanceOfSatisfying(
+                        StorageUnavailableException.class,
+                        e -> assertThat(e.nothingWritten()).isFalse())
+                .hasMessageContaining("could not find: no reply within 1000 ms");
     }
 
     @ParameterizedTest
     @EnumSource
     void aMissingRightIsNamed(Driver driver) throws Exception {
-        try (EmbeddedRedis redis = EmbeddedRedis.start();
-                Jedis jedis = redis.jedis()) {
-            jedis.aclSetUser("default", "-scan", "-pttl");
-            IdempotenceStorage storage = storage(driver, redis);
-            assertThatThrownBy(() -> storage.list("payments").count())
-                    .isInstanceOf(StorageUnavailableException.class)
-                    .hasMessageContaining("could not list: the Redis user lacks the right");
-            assertThatThrownBy(() -> storage.find(Claims.newKey()))
-                    .isInstanceOf(StorageUnavailableException.class)
-                    .hasMessageContaining("could not find: the Redis user lacks the right");
-        }
+        jedis.aclSetUser("default", "-scan", "-pttl");
+        IdempotenceStorage storage = storage(driver);
+        assertThatThrownBy(() -> storage.list("payments").count())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("could not list: the Redis user lacks the right");
+        assertThatThrownBy(() -> storage.find(Claims.newKey()))
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageContaining("could not find: the Redis user lacks the right");
     }
 
     @ParameterizedTest
     @EnumSource
     void listsNeedNoRightToOtherKeys(Driver driver) throws Exception {
-        try (EmbeddedRedis redis = EmbeddedRedis.start();
-                Jedis jedis = redis.jedis()) {
-            jedis.aclSetUser("default", "resetkeys", "~" + StorageKey.prefix("payments") + "*");
-            IdempotenceStorage storage = storage(driver, redis);
-            StorageKey key = Claims.newKey();
-            Claims.claim(storage, key);
-            assertThat(storage.list("payments")).singleElement().returns(key, IdempotenceRecord::key);
-        }
+        jedis.aclSetUser("default", "resetkeys", "~" + StorageKey.prefix("payments") + "*");
+        IdempotenceStorage storage = storage(driver);
+        StorageKey key = Claims.newKey();
+        Claims.claim(storage, key);
+        assertThat(storage.list("payments")).singleElement().returns(key, IdempotenceRecord::key);
     }
 
     @ParameterizedTest
     @EnumSource
     void aServerThatMayEvictRecordsIsWarnedOfOnce(Driver driver) throws Exception {
-        try (EmbeddedRedis redis = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru");
+        try (EmbeddedRedis evicting = EmbeddedRedis.start("--appendonly", "yes", "--maxmemory-policy", "allkeys-lru");
                 CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
-            IdempotenceStorage storage = storage(driver, redis);
+            IdempotenceStorage storage = storage(driver, evicting);
             assertThat(log.warnings()).as("before the first call").isEmpty();
             Claims.claim(storage, Claims.newKey());
             Claims.claim(storage, Claims.newKey());
