@@ -133,11 +133,10 @@ final class BackgroundWrites implements AutoCloseable {
         }
         try {
             write.write.run();
-            Events.LOG.debug("a write that had failed before needs no further attempt");
-            done(write);
         } catch (CorruptRecordException e) {
             done(write);
             events.storageFailed(write.id, "a write was given up", e);
+            return;
         } catch (Throwable e) {
             // Any exception of a storage counts: without its completion, the outcome would look unknown (T22).
             if (last || (closed && System.nanoTime() - end >= 0)) {
@@ -151,7 +150,11 @@ final class BackgroundWrites implements AutoCloseable {
                 done(write);
                 giveUp(write.id, "its retention is over", e);
             }
+            return;
         }
+        done(write);
+        // A log that fails is no failed write.
+        Events.LOG.debug("a write that had failed before needs no further attempt");
     }
 
     private void giveUp(IdempotenceId id, String why, @Nullable Throwable cause) {

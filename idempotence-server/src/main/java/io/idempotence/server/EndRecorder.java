@@ -117,7 +117,7 @@ final class EndRecorder {
             writeLater(end, e);
             return insteadOfOwn(end, Optional.empty());
         }
-        // Behind the guard: a slow listener or log is no slow storage.
+        // Outside the guard: a slow listener or log is no slow storage.
         return insteadOfOwn(end, written(end, result));
     }
 
@@ -147,14 +147,16 @@ final class EndRecorder {
     }
 
     private void sendAgain(End end) {
-        markingFailedRelease(end, () -> send(end));
+        WriteResult result = markingFailedRelease(end, () -> store(end));
+        // A listener or a log that fails is no failed write.
+        Scheduler.runLogged(() -> written(end, result));
     }
 
     /**
      * Sends a write, and marks a release that fails: it may have been executed, and the retry then meets what it left. A repeated
      * completion needs no mark, because it finds its own result.
      */
-    private <T> T markingFailedRelease(End end, Supplier<T> sending) {
+    private WriteResult markingFailedRelease(End end, Supplier<WriteResult> sending) {
         boolean inTime = !lease.mayBeOver();
         try {
             return sending.get();
@@ -178,10 +180,6 @@ final class EndRecorder {
         return end.verdict == Verdict.RELEASE && handler.isOvertaken()
                 ? Optional.of(FixedDecisions.askAgain())
                 : Optional.empty();
-    }
-
-    private Optional<Decision> send(End end) {
-        return written(end, store(end));
     }
 
     private WriteResult store(End end) {

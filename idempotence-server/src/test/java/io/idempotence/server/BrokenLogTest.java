@@ -108,10 +108,31 @@ class BrokenLogTest {
                     silenced = Thread.currentThread();
                     throw new IllegalStateException("out of stock");
                 }))
-                .isInstanceOf(IllegalStateException.class);
+                .hasMessage("the log is broken");
         idempotence.close();
         assertThat(state()).isEqualTo(State.RELEASED);
         assertThat(provider.storage.count(Call.RELEASE)).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("T12: a release that is recorded in the background, but cannot be logged there, is not repeated")
+    void aReleaseInTheBackgroundThatCannotBeLoggedIsNotRepeated() {
+        provider.storage.before((call, which) -> {
+            if (call == Call.RELEASE && provider.storage.count(call) == 1) {
+                throw unavailable();
+            } else if (call == Call.RELEASE) {
+                silenced = Thread.currentThread();
+            }
+        });
+        Idempotence idempotence = provider.idempotence();
+        assertThatThrownBy(() -> idempotence.execute(ID, () -> {
+                    throw new IllegalStateException("out of stock");
+                }))
+                .hasMessage("the log is broken");
+        await().until(() -> state() == State.RELEASED);
+        // It would make what is still to be written now.
+        idempotence.close();
+        assertThat(provider.storage.count(Call.RELEASE)).isEqualTo(2);
     }
 
     @Test
