@@ -234,7 +234,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          * Lets each claim, each completion and each deletion count only once replicas have it ({@code WAIT}, sent together with it). A
          * failover to one of them then does not lose it. If the replicas do not respond in time, a claim fails as if the storage were
          * down, nothing runs, and the primary releases the ID at once. A completion is retried in the background. Up to Redis 7.0, replays
-         * and duplicates, too, are served only while the replicas respond. The storage counts as unavailable until the replicas are back.
+         * and duplicates, too, are served only while the replicas respond. If many calls fail so, the circuit breaker opens until the
+         * replicas are back, and replays are refused, too, in every version.
          *
          * @param replicas how many, 1 to 100
          * @param timeout how long to wait for them, in addition to the reply timeout of {@link #client}; 1 ms to 10 s
