@@ -12,26 +12,30 @@ import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The session IDs that a container put into the URLs of one response. A session belongs to one caller, so a response that is recorded, and
- * later replayed to others, must not contain its ID.
+ * The session IDs that a container put into the URLs of one response, and what filters in front added, such as a nonce against forged
+ * requests. A session belongs to one caller, so a response that is recorded, and later replayed to others, must not contain them.
  */
 final class SessionIds {
     /** The largest body that is decoded to search it for session IDs, in bytes. */
     private static final int LARGEST = 1 << 20;
 
-    private static final Pattern PATH_PARAMETER = Pattern.compile(";[^;/?#=]+=[^;/?#]+");
+    /**
+     * Any path parameter, and a parameter of the query whose value is as long as a secret: 64 bits take sixteen hexadecimal digits. The
+     * latter without its separator, because a page may contain that as {@code &amp;}.
+     */
+    private static final Pattern PARAMETER = Pattern.compile(";[^;/?#=]+=[^;/?#]+|(?<=[?&])[^?&#=]+=[^&#]{16,}");
 
     /** The text that was inserted into URLs, for example {@code ;jsessionid=4711}. Immutable, and replaced by a larger set. */
     private volatile Set<String> inserted = Set.of();
 
     /**
-     * Remembers the path parameters that {@code encoded} has and {@code url} has not; returns {@code encoded}. Other changes are none of a
-     * session: filters also insert versions into URLs of resources.
+     * Remembers the parameters that {@code encoded} has and {@code url} has not; returns {@code encoded}. Other changes have nothing to do
+     * with a session: for example, filters insert versions into the URLs of resources.
      */
     @Nullable
     String encoded(@Nullable String url, @Nullable String encoded) {
-        if (url != null && encoded != null && encoded.length() > url.length()) {
-            PATH_PARAMETER
+        if (url != null && encoded != null && !encoded.equals(url)) {
+            PARAMETER
                     .matcher(encoded)
                     .results()
                     .map(MatchResult::group)

@@ -23,6 +23,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BinaryOperator;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -166,18 +169,24 @@ class ResponseHeadersIT extends FilterTestBase {
         assertThat(refusal(first)).isNull();
     }
 
-    /** A container whose callers take no cookies, as far as a handler sees it. */
+    /** A container whose callers take no cookies, as far as a handler sees it. Spring also inserts a version of a resource. */
     private ServletServer serveWithSessionsInUrls(Handler handler) {
+        return serveWithUrls(
+                (url, session) ->
+                        url.replaceFirst("^/js/", "/v1/js/").replaceFirst("([^?#]*)", "$1;jsessionid=" + session),
+                handler);
+    }
+
+    /** @param encode the URL that a filter in front makes of a handler's URL and the caller's session */
+    private ServletServer serveWithUrls(BinaryOperator<String> encode, Handler handler) {
         Idempotence idempotence = idempotence();
         return start(handler, context -> {
             inFront(context, (request, response, chain) -> {
                 String session = ((HttpServletRequest) request).getHeader("X-Session");
                 chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
-                    /** Spring also inserts a version of a resource. */
                     @Override
                     public String encodeURL(String url) {
-                        return url.replaceFirst("^/js/", "/v1/js/")
-                                .replaceFirst("([^?#]*)", "$1;jsessionid=" + session);
+                        return encode.apply(url, session);
                     }
 
                     @Override
@@ -229,5 +238,39 @@ class ResponseHeadersIT extends FilterTestBase {
         callAs(server, "FIRST");
         assertThat(text(callAs(server, "SECOND")))
                 .isEqualTo("<script src='/v1/js/app.js'><a href='/api/v1/payments/7'>");
+    }
+
+    /** As Tomcat's CsrfPreventionFilter adds a nonce, others add a version, and a page escapes what it gets. */
+    @Test
+    void nonceOfOneCallerIsNotGivenToAnother() {
+        String value = "0123456789ABCDEF";
+        ServletServer server = serveWithUrls(
+                (url, session) -> {
+                    String added = url.endsWith(".js") ? "v=3" : "csrf.NONCE=" + session;
+                    return url + (url.contains("?") ? "&" : "?") + added;
+                },
+                (request, response) -> respond(
+                        response,
+                        201,
+                        Stream.of("/a", "/a?to=" + value, "/app.js")
+                                        .map(response::encodeURL)
+                                        .map(url -> url.replace("&", "&amp;"))
+                                        .collect(Collectors.joining(" "))
+                                + " /other.js?v=3 /b?to=" + value));
+        String rest = " /app.js?v=3 /other.js?v=3 /b?to=" + value;
+        String nonce = "csrf.NONCE=FIRST-" + value;
+        assertThat(text(callAs(server, "FIRST-" + value)))
+                .isEqualTo("/a?" + nonce + " /a?to=" + value + "&amp;" + nonce + rest);
+        assertThat(text(callAs(server, "SECOND-" + value))).isEqualTo("/a? /a?to=" + value + "&amp;" + rest);
+    }
+
+    /** As in Jetty. */
+    @Test
+    void sessionThatReplacesOneOfTheSameLengthIsNotGivenToAnother() {
+        ServletServer server = serveWithUrls(
+                (url, session) -> url.replaceFirst("=STALE", "=" + session),
+                (request, response) -> respond(response, 201, response.encodeURL("/payments/1;jsessionid=STALE")));
+        assertThat(text(callAs(server, "FIRST"))).isEqualTo("/payments/1;jsessionid=FIRST");
+        assertThat(text(callAs(server, "SECOND"))).isEqualTo("/payments/1");
     }
 }
