@@ -30,8 +30,8 @@ final class RequestFingerprint {
             "a filter in front of the idempotence filter has had the container parse a form that is not valid in its"
                     + " character encoding, so that it cannot be compared; put the idempotence filter before it";
     private static final String UNDECODABLE_PART =
-            "a multipart body has a name, a file name or a text that is not valid in the encoding in which the container parsed it,"
-                    + " so that it cannot be compared; have a filter before the idempotence filter set the encoding that callers use";
+            "a multipart body has a name, a file name, a header or a text that is not valid in the encoding in which the container"
+                    + " parsed it, so that it cannot be compared; have a filter before the idempotence filter set the encoding that callers use";
 
     private final FieldDigest digest = new FieldDigest();
 
@@ -121,10 +121,11 @@ final class RequestFingerprint {
                 headers.put(known, part.getHeaders(name));
             }
         }
+        digest.add(headers.size());
         headers.forEach((name, lines) -> {
             add(name);
             digest.add(lines.size());
-            lines.forEach(this::add);
+            lines.forEach(line -> addDecoded(line, UNDECODABLE_PART));
         });
     }
 

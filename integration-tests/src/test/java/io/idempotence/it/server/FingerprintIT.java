@@ -373,7 +373,16 @@ class FingerprintIT extends FilterTestBase {
     }
 
     @ParameterizedTest(name = "{0} in {1}")
-    @CsvSource({"text,UTF-8", "text,US-ASCII", "part,UTF-8", "part,US-ASCII", "name,UTF-8", "file,UTF-8", "type,UTF-8"})
+    @CsvSource({
+        "text,UTF-8",
+        "text,US-ASCII",
+        "part,UTF-8",
+        "part,US-ASCII",
+        "name,UTF-8",
+        "file,UTF-8",
+        "type,UTF-8",
+        "header,UTF-8"
+    })
     @DisplayName("P5: parts that the container could not decode are refused if it does not keep their bytes")
     void undecodablePartsOfTwoRequestsLookedTheSame(String what, String encoding) {
         multipart = new MultipartConfigElement("");
@@ -418,6 +427,7 @@ class FingerprintIT extends FilterTestBase {
             case "text" -> "name=\"to\"\r\n\r\n" + text;
             case "part" -> "name=\"to\"\r\nContent-Type: text/plain;charset=" + encoding + "\r\n\r\n" + text;
             case "name" -> "name=\"" + text + "\"\r\n\r\n1";
+            case "header" -> "name=\"to\"; filename=\"f\"\r\nX-Signature: " + text + "\r\n\r\n1";
             case "file" -> "name=\"to\"; filename=\"" + text + "\"\r\nContent-Type: text/plain\r\n\r\n1";
             default -> "name=\"to\"; filename=\"f\"\r\nContent-Type: text/plain;x=\"" + text + "\"\r\n\r\n1";
         };
