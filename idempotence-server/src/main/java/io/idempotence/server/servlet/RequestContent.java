@@ -135,7 +135,8 @@ final class RequestContent implements AutoCloseable {
         }
         throw new IllegalStateException(
                 "a filter in front of the idempotence filter has read the request body, so that it cannot be"
-                        + " compared; put the idempotence filter before it, or let it pass on a request that can be read again");
+                        + " compared; put the idempotence filter before it, or let it pass on a request that can be read again;"
+                        + " or the body is multipart and has no parts");
     }
 
     /** Whether somebody has parsed a form. If a filter in front has read it as a stream, only the parameters of the query are left. */
