@@ -45,11 +45,11 @@ final class Leases implements AutoCloseable {
     /** Tasks beyond the limit are discarded: busy threads continue until nothing is due. */
     private final ThreadPoolExecutor renewers;
 
+    private volatile boolean closed;
+
     // Guarded by this object's lock, which is never held across I/O.
     private volatile long tick = LONGEST_TICK;
     private volatile boolean planned;
-
-    private volatile boolean closed;
     private long latestPlan;
 
     Leases(ThreadFactory threads) {
@@ -88,6 +88,10 @@ final class Leases implements AutoCloseable {
 
     boolean isRunning(StorageKey key) {
         return running.containsKey(key);
+    }
+
+    private boolean isRunning(Lease lease) {
+        return running.getOrDefault(lease.key(), List.of()).contains(lease);
     }
 
     void ended(Lease lease) {
@@ -187,7 +191,10 @@ final class Leases implements AutoCloseable {
         Lease lease;
         while ((lease = leases.poll()) != null) {
             try {
-                renew(lease);
+                // One whose execution has ended meanwhile would only take the place of another.
+                if (isRunning(lease)) {
+                    renew(lease);
+                }
             } finally {
                 lease.endRenewal();
             }

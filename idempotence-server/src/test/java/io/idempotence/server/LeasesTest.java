@@ -59,6 +59,7 @@ class LeasesTest {
     private final Leases leases = new Leases(DaemonThreads.named("idempotence-renewals"));
     private final AtomicInteger owners = new AtomicInteger();
     private final Semaphore goOn = new Semaphore(0);
+    private final List<StorageKey> tried = new CopyOnWriteArrayList<>();
 
     @AfterEach
     void stop() {
@@ -192,7 +193,31 @@ class LeasesTest {
     @Test
     @DisplayName("T9: of those whose renewal fails, the one that waits longest is tried next")
     void noneInTroubleIsTriedTwiceWhileAnotherOneWaits() {
-        List<StorageKey> tried = new CopyOnWriteArrayList<>();
+        List<Lease> all = twelveInTrouble();
+        for (int number = AT_ONCE; number < all.size(); number++) {
+            int hanging = number;
+            // Everybody's turn would have come: only the order can tell who is next.
+            await().until(() ->
+                    tried.size() == hanging && all.stream().filter(this::isDue).count() == all.size());
+            goOn.release();
+        }
+        await().until(() -> tried.size() == all.size());
+        assertThat(tried).doesNotHaveDuplicates();
+    }
+
+    @Test
+    @DisplayName("T9: a renewal whose execution ends while it waits for others takes nobody's turn")
+    void aRenewalWhoseExecutionHasEndedIsNotTried() {
+        List<Lease> all = twelveInTrouble();
+        await().until(() -> tried.size() == AT_ONCE && all.stream().allMatch(LeasesTest::isBegun));
+        all.forEach(leases::ended);
+        goOn.release(all.size());
+        await().until(() -> all.stream().noneMatch(LeasesTest::isBegun));
+        assertThat(tried).hasSize(AT_ONCE);
+    }
+
+    /** Leases whose renewals have failed once. Each further one fails when it may {@link #goOn}. */
+    private List<Lease> twelveInTrouble() {
         storage.withoutRenewals();
         List<Lease> all = new ArrayList<>();
         IntStream.range(0, 12).forEach(i -> all.add(lease(claim("order-" + i))));
@@ -206,15 +231,16 @@ class LeasesTest {
                 throw new StorageUnavailableException("still in trouble", null);
             }
         });
-        for (int number = AT_ONCE; number < all.size(); number++) {
-            int hanging = number;
-            // Everybody's turn would have come: only the order can tell who is next.
-            await().until(() ->
-                    tried.size() == hanging && all.stream().filter(this::isDue).count() == all.size());
-            goOn.release();
+        return all;
+    }
+
+    /** Whether a renewal waits for its turn, or runs. */
+    private static boolean isBegun(Lease lease) {
+        boolean isBegun = !lease.beginRenewal();
+        if (!isBegun) {
+            lease.endRenewal();
         }
-        await().until(() -> tried.size() == all.size());
-        assertThat(tried).doesNotHaveDuplicates();
+        return isBegun;
     }
 
     @Test
