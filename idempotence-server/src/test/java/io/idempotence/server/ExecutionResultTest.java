@@ -112,19 +112,4 @@ class ExecutionResultTest {
         assertThat(provider.runs).hasValue(1);
         assertThat(provider.events).doesNotContain(IdempotenceEvent.STORAGE_ERROR);
     }
-
-    // ---- what is not to hurt
-
-    /** It ran, nobody renewed its lease, and another process took it for abandoned. */
-    @Test
-    @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
-    void nothingRunsAfterClose() {
-        Idempotence idempotence = provider.idempotence();
-        idempotence.close();
-        assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-        assertThat(provider.runs).hasValue(0);
-        assertThat(memory.list("default"))
-                .singleElement()
-                .satisfies(record -> assertThat(record.state()).isEqualTo(State.RELEASED));
-    }
 }

@@ -349,4 +349,17 @@ class LeaseTroubleTest {
         assertThat(run.execution().lease().renewedAt() - left.get()).isNotPositive();
         assertThat(run.execution().lease().mayBeOver()).isFalse();
     }
+
+    /** It ran, nobody renewed its lease, and another process took it for abandoned. */
+    @Test
+    @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
+    void nothingRunsAfterClose() {
+        Idempotence idempotence = provider.idempotence();
+        idempotence.close();
+        assertThat(provider.refusal(idempotence)).isEqualTo(Refusal.STORAGE_UNAVAILABLE);
+        assertThat(provider.runs).hasValue(0);
+        assertThat(memory.list("default"))
+                .singleElement()
+                .satisfies(record -> assertThat(record.state()).isEqualTo(State.RELEASED));
+    }
 }
