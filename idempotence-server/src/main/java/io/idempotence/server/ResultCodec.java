@@ -7,18 +7,18 @@ import java.util.function.Function;
 /** A codec that turns the result of business code into bytes and back, so that later calls get it. Thread-safe. */
 public interface ResultCodec<T> {
     /**
-     * Encodes a result.
+     * Encodes a result. If this throws, the caller gets what it throws, and later calls are refused as result-unavailable.
      *
      * @param result what the work returned
-     * @return its bytes. If this throws, the caller gets what it throws, and later calls are refused as result-unavailable
+     * @return its bytes
      */
     byte[] encode(T result);
 
     /**
-     * Decodes a result.
+     * Decodes a result. If this throws an exception or a {@link LinkageError}, the call is refused as result-unavailable, with that as its
+     * cause.
      *
-     * @param bytes what {@link #encode} returned, perhaps in an older version of the program. If this throws an exception, the call is
-     *     refused as result-unavailable, with the exception as its cause
+     * @param bytes what {@link #encode} returned, perhaps in an older version of the program
      */
     T decode(byte[] bytes);
 

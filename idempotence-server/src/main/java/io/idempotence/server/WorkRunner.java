@@ -181,7 +181,7 @@ final class WorkRunner {
         }
         try {
             return value == null ? null : codec.decode(value);
-        } catch (Exception e) {
+        } catch (Exception | LinkageError e) {
             // Not the exception itself: nothing ran, so it must not look like a failure of the work.
             Events.within(
                     id,

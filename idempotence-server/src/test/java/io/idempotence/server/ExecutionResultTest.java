@@ -112,4 +112,19 @@ class ExecutionResultTest {
         assertThat(provider.runs).hasValue(1);
         assertThat(provider.events).doesNotContain(IdempotenceEvent.STORAGE_ERROR);
     }
+
+    @Test
+    void aResultWhoseClassIsGoneIsUnavailable() throws Exception {
+        ResultCodec<String> withoutItsClass = ResultCodec.of(text -> new byte[0], bytes -> {
+            throw new NoClassDefFoundError("com/example/Receipt");
+        });
+        Idempotence idempotence = provider.idempotence();
+        idempotence.execute(ID, withoutItsClass, provider::work);
+        assertThatThrownBy(() -> idempotence.execute(ID, withoutItsClass, provider::work))
+                .hasCauseInstanceOf(NoClassDefFoundError.class)
+                .isInstanceOfSatisfying(
+                        ExecutionRefusedException.class,
+                        e -> assertThat(e.refusal()).isEqualTo(Refusal.RESULT_UNAVAILABLE));
+        assertThat(provider.runs).hasValue(1);
+    }
 }
