@@ -254,6 +254,36 @@ class StorageOutageTest {
     }
 
     @Test
+    @DisplayName("a listener that is slow, as a slow log is, is no slow storage: attempts are not refused")
+    void aSlowListenerIsNoOutage() throws Exception {
+        Duration slow = Duration.ofMillis(100);
+        storage.slowCall(slow);
+        IdempotenceListener slowListener = (event, id) -> {
+            if (event == IdempotenceEvent.RELEASED) {
+                long begun = System.nanoTime();
+                await().until(() -> System.nanoTime() - begun > slow.toNanos());
+            }
+        };
+        try (Idempotence other = Idempotence.builder(storage)
+                .namespace("other")
+                .listener(slowListener)
+                .build()) {
+            List<Future<?>> ends = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                IdempotentCall call = IdempotentCall.of(IdempotenceId.of("order-" + i));
+                Decision decision = other.engine().claim(call, other.policy());
+                ClaimedExecution execution = ((Decision.Run) decision).execution();
+                ends.add(callers.submit(() -> execution.finish(Verdict.RELEASE, StoredResult.nothing())));
+            }
+            for (Future<?> end : ends) {
+                end.get();
+            }
+            assertThat(other.execute(IdempotenceId.of("order-20"), () -> "paid"))
+                    .isEqualTo("paid");
+        }
+    }
+
+    @Test
     @DisplayName("trial calls that hang keep others out for a bounded time: the storage is back for all later calls")
     void trialCallsThatHangDoNotKeepOthersOut() throws Exception {
         CountDownLatch goOn = new CountDownLatch(1);
