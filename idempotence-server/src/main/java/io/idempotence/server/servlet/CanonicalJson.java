@@ -23,7 +23,10 @@ final class CanonicalJson implements BodyForm {
         return mediaType.equals("application/json") || mediaType.endsWith("+json");
     }
 
-    /** The most memory that a form takes beyond the body, if it is this one: Gson doubles the buffer of a text of two bytes per character. */
+    /**
+     * The most memory that {@link #of} takes besides the body; 0 for another form. Gson keeps a text at two bytes per character, and doubles
+     * its buffer when it is full.
+     */
     static long memoryOf(BodyForm form, String mediaType, int length) {
         return form instanceof CanonicalJson && isJson(mediaType) ? 5L * length : 0;
     }

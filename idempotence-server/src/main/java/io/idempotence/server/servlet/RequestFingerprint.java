@@ -41,7 +41,7 @@ final class RequestFingerprint {
      * The fingerprint of a request whose body was read into memory.
      *
      * @param contentType the request's, null if it has none
-     * @param memory a share of the budget. For the time of this call, a body without its gzip coding takes another one
+     * @param memory a share of the budget. For the time of this call, an unzipped body and parsed JSON take shares of their own
      * @throws RequestNotTakenException if the budget does not have as much
      */
     static Fingerprint of(

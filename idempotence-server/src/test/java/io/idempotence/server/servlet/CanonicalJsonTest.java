@@ -112,4 +112,14 @@ class CanonicalJsonTest {
         assertThat(form.of("application/merge-patch+json", body)).isEqualTo(of("{\"a\":1}"));
         assertThat(BodyForm.bytes().of("application/json", body)).isEqualTo(body);
     }
+
+    @Test
+    void memoryForTheLongestTextIsReserved() {
+        assertThat(CanonicalJson.memoryOf(form, "application/json", 100)).isEqualTo(500);
+        assertThat(CanonicalJson.memoryOf(form, "application/problem+json", 100))
+                .isEqualTo(500);
+        assertThat(CanonicalJson.memoryOf(form, "text/plain", 100)).isZero();
+        assertThat(CanonicalJson.memoryOf(BodyForm.bytes(), "application/json", 100))
+                .isZero();
+    }
 }
