@@ -66,10 +66,10 @@ final class DeleteCommand extends ChangingCommand {
 
     /** What may happen after a deletion, if that is bad. */
     private Optional<String> danger(IdempotenceRecord seen) {
-        // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
         return switch (seen.state()) {
             case RELEASED -> Optional.empty();
             case IN_PROGRESS ->
+                // A record of saveIfAbsent is in progress until it is deleted or its retention ends.
                 record().isSaved()
                         ? Optional.empty()
                         : Optional.of("its operation still runs, and the next attempt would run it at the same time");

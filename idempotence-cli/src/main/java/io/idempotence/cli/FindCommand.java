@@ -2,8 +2,6 @@ package io.idempotence.cli;
 
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -29,21 +27,22 @@ final class FindCommand extends OperatorCommand {
 
     @Override
     int run(IdempotenceAdmin admin, Output output) {
-        List<String> unreadable = new ArrayList<>();
+        boolean allAreReadable = true;
         if (record.isKey()) {
             admin.find(record.key(admin)).ifPresent(found -> output.row("", found));
         } else {
-            record.keys(admin).forEach((kind, key) -> {
+            for (var each : record.keys(admin).entrySet()) {
+                String kind = each.getKey().name();
                 try {
-                    admin.find(key).ifPresent(found -> output.row(kind.name(), found));
+                    admin.find(each.getValue()).ifPresent(found -> output.row(kind, found));
                 } catch (CorruptRecordException e) {
-                    unreadable.add(kind.name());
-                    err().println(kind.name() + ": " + e.getMessage());
+                    allAreReadable = false;
+                    err().println(kind + ": " + e.getMessage());
                 }
-            });
+            }
         }
         output.endOfRows();
-        if (!unreadable.isEmpty()) {
+        if (!allAreReadable) {
             return OperatorTool.NOT_DONE;
         }
         if (output.rows() == 0) {
