@@ -27,7 +27,7 @@ public final class ExecutionRefusedException extends IdempotenceException {
         return refusal;
     }
 
-    /** {@return the ID that was given to {@code execute}; null after Java serialization} */
+    /** {@return the ID that was given to {@code execute}; null in a deserialized exception} */
     public IdempotenceId id() {
         return id;
     }

@@ -44,7 +44,8 @@ public interface IdempotentExecution {
 
     /**
      * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones. A late owner then
-     * cannot change that data either. It begins again at 1 if the record was deleted, or after its retention: reset it in the data, too.
+     * cannot change that data either. It begins again at 1 after the retention, or if the record was deleted. Then forget it in the data,
+     * too, or every later execution is refused there.
      *
      * @return 1 for the first execution
      */
