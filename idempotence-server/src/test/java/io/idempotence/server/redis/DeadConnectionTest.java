@@ -5,13 +5,11 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
-import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -79,7 +77,7 @@ class DeadConnectionTest {
 
     @Test
     void manyCallsThatShareADeadConnectionAreNoOutage() throws Exception {
-        List<IdempotenceListener.StorageState> told = new CopyOnWriteArrayList<>();
+        StorageStates states = new StorageStates();
         ConnectionPoolConfig one = new ConnectionPoolConfig();
         one.setMaxTotal(1);
         RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
@@ -88,17 +86,8 @@ class DeadConnectionTest {
                         .socketTimeoutMillis(1_500)
                         .build())
                 .build();
-        try (Idempotence idempotence = Idempotence.builder(storage)
-                .listener(new IdempotenceListener() {
-                    @Override
-                    public void onEvent(IdempotenceEvent event, IdempotenceId id) {}
-
-                    @Override
-                    public void onStorage(StorageState state) {
-                        told.add(state);
-                    }
-                })
-                .build()) {
+        try (Idempotence idempotence =
+                Idempotence.builder(storage).listener(states).build()) {
             assertThat(idempotence.execute(IdempotenceId.of("order-0"), () -> "paid"))
                     .isEqualTo("paid");
             wire.holdRequests();
@@ -118,7 +107,7 @@ class DeadConnectionTest {
             }
         }
         assertThat(hasDied).isTrue();
-        assertThat(told).doesNotContain(IdempotenceListener.StorageState.UNAVAILABLE);
+        assertThat(states.reported()).doesNotContain(IdempotenceListener.StorageState.UNAVAILABLE);
     }
 
     private static boolean isParked(Thread thread) {

@@ -24,9 +24,7 @@ class RedisClusterFailoverTest {
     void aClaimOutlivesThePrimaryOfItsSlot() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica();
                 RedisIdempotenceStorage storage = as(cluster).build();
-                RedisIdempotenceStorage careful = as(cluster, "wait")
-                        .waitForReplicas(1, Duration.ofMillis(1_500))
-                        .build()) {
+                RedisIdempotenceStorage careful = careful(cluster)) {
             EmbeddedRedis primary = cluster.nodes().get(0);
             EmbeddedRedis replica = cluster.replicas().get(0);
             StorageKey completed = keyOfTheFirst();
@@ -38,10 +36,7 @@ class RedisClusterFailoverTest {
 
             primary.kill();
 
-            // Until then it is refused, and whichever reply comes first is right.
-            assertThat(await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
-                            .until(() -> storage.claim(Claims.request(claimed)), reply -> true))
-                    .isInstanceOf(ClaimResult.InProgress.class);
+            assertThat(claimWhenAvailable(storage, claimed)).isInstanceOf(ClaimResult.InProgress.class);
             assertThat(unknownScripts(replica)).isPositive();
             assertThat(storage.claim(Claims.request(completed))).isInstanceOf(ClaimResult.Completed.class);
             assertThat(storage.complete(claim, new byte[] {8}, Claims.RETENTION))
@@ -65,18 +60,15 @@ class RedisClusterFailoverTest {
     void theReplicaOfAPrimaryThatHangsIsFound() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica();
                 RedisIdempotenceStorage storage = as(cluster).build();
-                RedisIdempotenceStorage careful = as(cluster, "wait")
-                        .waitForReplicas(1, Duration.ofMillis(1_500))
-                        .build()) {
+                RedisIdempotenceStorage careful = careful(cluster)) {
             StorageKey claimed = keyOfTheFirst();
             Claims.claim(storage, claimed);
+            // The replica then has the claim before it, too.
             Claims.claim(careful, keyOfTheFirst());
 
             cluster.nodes().get(0).pause();
 
-            assertThat(await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
-                            .until(() -> storage.claim(Claims.request(claimed)), reply -> true))
-                    .isInstanceOf(ClaimResult.InProgress.class);
+            assertThat(claimWhenAvailable(storage, claimed)).isInstanceOf(ClaimResult.InProgress.class);
         }
     }
 
@@ -110,6 +102,16 @@ class RedisClusterFailoverTest {
 
     private static RedisIdempotenceStorage.Builder as(EmbeddedRedisCluster cluster, String... more) {
         return RedisIdempotenceStorage.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
+    }
+
+    private static RedisIdempotenceStorage careful(EmbeddedRedisCluster cluster) {
+        return as(cluster, "wait").waitForReplicas(1, Duration.ofMillis(1_500)).build();
+    }
+
+    /** The first reply to a claim. Until the storage is available it is refused, and whichever reply then comes first is right. */
+    private static ClaimResult claimWhenAvailable(RedisIdempotenceStorage storage, StorageKey key) {
+        return await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                .until(() -> storage.claim(Claims.request(key)), reply -> true);
     }
 
     /** A new one in a slot of the first primary. */

@@ -10,7 +10,6 @@ import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
-import io.idempotence.server.IdempotenceListener;
 import io.idempotence.server.IdempotenceListener.StorageState;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.Refusals;
@@ -157,21 +156,12 @@ class ReplicaWaitTest {
     @DisplayName("P6: storage without the required replicas is reported as unavailable until they are back")
     void withoutItsReplicasTheStorageIsUnavailable() {
         IdempotenceId id = IdempotenceId.of("refused");
-        List<StorageState> states = new CopyOnWriteArrayList<>();
+        StorageStates states = new StorageStates();
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary)) {
             FaultyStorage wire = new FaultyStorage(replicated(primary));
-            try (Idempotence idempotence = Idempotence.builder(wire)
-                    .listener(new IdempotenceListener() {
-                        @Override
-                        public void onEvent(IdempotenceEvent event, IdempotenceId which) {}
-
-                        @Override
-                        public void onStorage(StorageState state) {
-                            states.add(state);
-                        }
-                    })
-                    .build()) {
+            try (Idempotence idempotence =
+                    Idempotence.builder(wire).listener(states).build()) {
                 awaitNothingToCopy(primary);
                 replica.pause();
                 assertThatThrownBy(() -> wire.delete(Claims.newKey()))
@@ -180,14 +170,15 @@ class ReplicaWaitTest {
                 await().until(() -> {
                     assertThat(Refusals.refusalOf(() -> idempotence.execute(id, () -> "run")))
                             .isEqualTo(Refusal.STORAGE_UNAVAILABLE);
-                    return !states.isEmpty();
+                    return !states.reported().isEmpty();
                 });
 
                 long probes = wire.count(FaultyStorage.Call.DELETE);
                 await().until(() -> wire.count(FaultyStorage.Call.DELETE) > probes + 4);
-                assertThat(states).containsExactly(StorageState.UNAVAILABLE);
+                assertThat(states.reported()).containsExactly(StorageState.UNAVAILABLE);
                 replica.resume();
-                await().until(() -> states.equals(List.of(StorageState.UNAVAILABLE, StorageState.AVAILABLE)));
+                await().until(() ->
+                        states.reported().equals(List.of(StorageState.UNAVAILABLE, StorageState.AVAILABLE)));
                 await().ignoreExceptionsInstanceOf(ExecutionRefusedException.class)
                         .until(() -> idempotence.execute(id, () -> "run").equals("run"));
             }
