@@ -33,8 +33,12 @@ class AsyncInFrontIT extends FilterTestBase {
     @Test
     void asyncProcessingThatAFilterInFrontHasStartedReachesBothCallers() {
         CountDownLatch dispatched = new CountDownLatch(1);
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    request.startAsync();
+                    chain.doFilter(request, response);
+                    dispatched.countDown();
+                },
                 (request, response) -> {
                     AsyncContext async = request.getAsyncContext();
                     executor.execute(() -> {
@@ -46,14 +50,6 @@ class AsyncInFrontIT extends FilterTestBase {
                         }
                         async.complete();
                     });
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        request.startAsync();
-                        chain.doFilter(request, response);
-                        dispatched.countDown();
-                    });
-                    IdempotenceFilter.install(context, idempotence);
                 });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(201);
@@ -114,8 +110,15 @@ class AsyncInFrontIT extends FilterTestBase {
         CountDownLatch leaving = new CountDownLatch(1);
         CountDownLatch written = new CountDownLatch(1);
         AtomicReference<Thread> writing = new AtomicReference<>();
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    request.startAsync();
+                    chain.doFilter(request, new SlowAtFirst((HttpServletResponse) response, () -> {
+                        leaving.countDown();
+                        await().until(() -> written.getCount() == 0
+                                || (writing.get() != null && writing.get().getState() == Thread.State.WAITING));
+                    }));
+                },
                 (request, response) -> {
                     AsyncContext async = request.getAsyncContext();
                     ServletOutputStream out = response.getOutputStream();
@@ -131,17 +134,6 @@ class AsyncInFrontIT extends FilterTestBase {
                         written.countDown();
                         async.complete();
                     });
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        request.startAsync();
-                        chain.doFilter(request, new SlowAtFirst((HttpServletResponse) response, () -> {
-                            leaving.countDown();
-                            await().until(() -> written.getCount() == 0
-                                    || (writing.get() != null && writing.get().getState() == Thread.State.WAITING));
-                        }));
-                    });
-                    IdempotenceFilter.install(context, idempotence);
                 });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("first, second");
@@ -153,8 +145,20 @@ class AsyncInFrontIT extends FilterTestBase {
     void aResponseThatIsDeliveredWhileItsDispatchEndsLeavesOnce() {
         CountDownLatch dispatchEnds = new CountDownLatch(1);
         CountDownLatch delivered = new CountDownLatch(1);
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    request.startAsync();
+                    HttpServletRequest asked = new HttpServletRequestWrapper((HttpServletRequest) request) {
+                        @Override
+                        public boolean isAsyncStarted() {
+                            boolean started = super.isAsyncStarted();
+                            dispatchEnds.countDown();
+                            awaitLatch(delivered);
+                            return started;
+                        }
+                    };
+                    chain.doFilter(asked, new SlowAtFirst((HttpServletResponse) response, delivered::countDown));
+                },
                 (request, response) -> {
                     AsyncContext async = request.getAsyncContext();
                     respond(response, 201, "paid");
@@ -162,22 +166,6 @@ class AsyncInFrontIT extends FilterTestBase {
                         awaitLatch(dispatchEnds);
                         async.complete();
                     });
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        request.startAsync();
-                        HttpServletRequest asked = new HttpServletRequestWrapper((HttpServletRequest) request) {
-                            @Override
-                            public boolean isAsyncStarted() {
-                                boolean started = super.isAsyncStarted();
-                                dispatchEnds.countDown();
-                                awaitLatch(delivered);
-                                return started;
-                            }
-                        };
-                        chain.doFilter(asked, new SlowAtFirst((HttpServletResponse) response, delivered::countDown));
-                    });
-                    IdempotenceFilter.install(context, idempotence);
                 });
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("paid");
@@ -217,20 +205,16 @@ class AsyncInFrontIT extends FilterTestBase {
     void duplicateWhoseAsyncProcessingAFilterInFrontHasStartedWaits() {
         CountDownLatch running = new CountDownLatch(1);
         CountDownLatch mayEnd = new CountDownLatch(1);
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    AsyncContext async = request.startAsync();
+                    chain.doFilter(request, response);
+                    async.complete();
+                },
                 (request, response) -> {
                     running.countDown();
                     awaitLatch(mayEnd);
                     respond(response, 201, "paid");
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        AsyncContext async = request.startAsync();
-                        chain.doFilter(request, response);
-                        async.complete();
-                    });
-                    IdempotenceFilter.install(context, idempotence);
                 });
         CompletableFuture<HttpResponse<byte[]>> first = CompletableFuture.supplyAsync(() -> call(server));
         awaitLatch(running);

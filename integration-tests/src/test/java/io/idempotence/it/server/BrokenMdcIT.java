@@ -8,8 +8,6 @@ import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.FailingMdc;
-import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.DispatcherType;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
@@ -53,17 +51,15 @@ class BrokenMdcIT extends FilterTestBase {
         assumeThat(container == Container.TOMCAT)
                 .as("Tomcat runs the servlet at once, and no other filter sees it")
                 .isFalse();
-        Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> respond(response, 201, "paid"), context -> {
-            inFront(context, (request, response, chain) -> {
-                try {
-                    chain.doFilter(request, response);
-                } catch (OutOfMemoryError e) {
-                    chain.doFilter(request, response);
-                }
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    try {
+                        chain.doFilter(request, response);
+                    } catch (OutOfMemoryError e) {
+                        chain.doFilter(request, response);
+                    }
+                },
+                (request, response) -> respond(response, 201, "paid"));
         HttpResponse<byte[]> first;
         try (FailingMdc mdc = FailingMdc.withoutMemory(1)) {
             first = post(server.uri("/payments"), id, "");

@@ -10,9 +10,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
-import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.AsyncEvent;
 import jakarta.servlet.http.HttpServletRequest;
@@ -202,16 +200,14 @@ class ClientsThatLeaveIT extends FilterTestBase {
                 }
             });
         };
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(handler, context -> {
-            inFront(context, (request, response, chain) -> {
-                chain.doFilter(request, response);
-                if (((HttpServletRequest) request).getMethod().equals("POST")) {
-                    dispatching.compareAndSet(null, Thread.currentThread());
-                }
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    chain.doFilter(request, response);
+                    if (((HttpServletRequest) request).getMethod().equals("POST")) {
+                        dispatching.compareAndSet(null, Thread.currentThread());
+                    }
+                },
+                handler);
         HttpClient http2 =
                 HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build();
         HttpRequest upgrade = HttpRequest.newBuilder(server.uri("/")).build();

@@ -158,16 +158,23 @@ abstract class FilterTestBase {
         front.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), true, "/*");
     }
 
-    /** A server in which a filter in front of ours has read the parameters of a form before ours looks at it. */
-    ServletServer serveBehindAParserOfForms(Handler handler) {
+    /** A server in which a filter sees each request before ours. */
+    ServletServer serveBehind(Filter inFront, Handler handler) {
         Idempotence idempotence = idempotence();
         return start(handler, context -> {
-            inFront(context, (request, response, chain) -> {
-                assertThat(request.getParameter("a")).isNotNull();
-                chain.doFilter(request, response);
-            });
+            inFront(context, inFront);
             IdempotenceFilter.install(context, idempotence);
         });
+    }
+
+    /** A server in which a filter in front of ours has read the parameters of a form before ours looks at it. */
+    ServletServer serveBehindAParserOfForms(Handler handler) {
+        return serveBehind(
+                (request, response, chain) -> {
+                    assertThat(request.getParameter("a")).isNotNull();
+                    chain.doFilter(request, response);
+                },
+                handler);
     }
 
     Handler counted(Handler handler) {

@@ -236,22 +236,16 @@ class FiltersInFrontIT extends FilterTestBase {
 
     @Test
     void formReachesAHandlerThoughAFilterInFrontChangesTheMethod() {
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
-                (request, response) -> respond(response, 200, request.getMethod() + " " + request.getParameter("a")),
-                context -> {
-                    inFront(
-                            context,
-                            (request, response, chain) -> chain.doFilter(
-                                    new HttpServletRequestWrapper((HttpServletRequest) request) {
-                                        @Override
-                                        public String getMethod() {
-                                            return "PUT";
-                                        }
-                                    },
-                                    response));
-                    IdempotenceFilter.install(context, idempotence);
-                });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> chain.doFilter(
+                        new HttpServletRequestWrapper((HttpServletRequest) request) {
+                            @Override
+                            public String getMethod() {
+                                return "PUT";
+                            }
+                        },
+                        response),
+                (request, response) -> respond(response, 200, request.getMethod() + " " + request.getParameter("a")));
         String form = "application/x-www-form-urlencoded";
         assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", form)))
                 .isEqualTo("PUT 1");

@@ -229,16 +229,14 @@ class FingerprintIT extends FilterTestBase {
     @DisplayName(
             "P5: a body that a filter in front has read, and that cannot be compared, is refused however it was sent")
     void aBodyThatWasReadInFrontIsRefusedHoweverItWasSent() {
-        Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
-            inFront(context, (request, response, chain) -> {
-                if (request.getParameter("read") != null) {
-                    request.getInputStream().readAllBytes();
-                }
-                chain.doFilter(request, response);
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    if (request.getParameter("read") != null) {
+                        request.getInputStream().readAllBytes();
+                    }
+                    chain.doFilter(request, response);
+                },
+                (request, response) -> respond(response, 200, "paid"));
         assertThat(chunked(server, "/p?read=1", "5\r\n12345\r\n0\r\n\r\n")).startsWith("HTTP/1.1 500");
         assertThat(post(server.uri("/p?read=1"), id, "12345").statusCode()).isEqualTo(500);
         assertThat(runs).hasValue(0);
@@ -259,16 +257,14 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("P5: a form that a filter in front has read as a stream is refused, for it cannot be compared")
     void aFormThatWasReadAsAStreamInFrontIsRefused() {
-        Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
-            inFront(context, (request, response, chain) -> {
-                if (((HttpServletRequest) request).getRequestURI().equals("/read")) {
-                    request.getInputStream().readAllBytes();
-                }
-                chain.doFilter(request, response);
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    if (((HttpServletRequest) request).getRequestURI().equals("/read")) {
+                        request.getInputStream().readAllBytes();
+                    }
+                    chain.doFilter(request, response);
+                },
+                (request, response) -> respond(response, 200, "paid"));
         String form = "application/x-www-form-urlencoded";
         assertThat(post(server.uri("/read"), id, "a=1", "Content-Type", form).statusCode())
                 .isEqualTo(500);
@@ -298,14 +294,9 @@ class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("an empty body in chunks is compared as empty behind a filter that passes on a request to read again")
     void anEmptyBodyThatCanBeReadAgainIsComparedAsEmpty() {
-        Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
-            inFront(
-                    context,
-                    (request, response, chain) ->
-                            chain.doFilter(new ReadableAgain((HttpServletRequest) request), response));
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> chain.doFilter(new ReadableAgain((HttpServletRequest) request), response),
+                (request, response) -> respond(response, 200, "paid"));
         assertThat(chunked(server, "/p", "0\r\n\r\n")).startsWith("HTTP/1.1 200");
         assertThat(chunked(server, "/p", "0\r\n\r\n"))
                 .startsWith("HTTP/1.1 200")

@@ -105,13 +105,11 @@ class FormsIT extends FilterTestBase {
                 context -> inFront(context, (request, response, chain) -> {
                     chain.doFilter(new Sanitised((HttpServletRequest) request), response);
                 }));
-        Idempotence idempotence = idempotence();
-        ServletServer with = start(handler, context -> {
-            inFront(context, (request, response, chain) -> {
-                chain.doFilter(new Sanitised((HttpServletRequest) request), response);
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer with = serveBehind(
+                (request, response, chain) -> {
+                    chain.doFilter(new Sanitised((HttpServletRequest) request), response);
+                },
+                handler);
         String body = "a=%3Cscript%3E&b=Ren%C3%A9&secret=x&a=2";
         String expected = text(post(without.uri("/p?q=1"), id, body, "Content-Type", FORM));
         assertThat(expected).contains("SCRIPT").doesNotContain("secret");
@@ -131,11 +129,7 @@ class FormsIT extends FilterTestBase {
             chain.doFilter(new Sanitised((HttpServletRequest) request), response);
         };
         ServletServer without = start(handler, context -> inFront(context, sanitising));
-        Idempotence idempotence = idempotence();
-        ServletServer with = start(handler, context -> {
-            inFront(context, sanitising);
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer with = serveBehind(sanitising, handler);
         String body = """
                 --b\r
                 Content-Disposition: form-data; name="a"\r
@@ -187,8 +181,12 @@ class FormsIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(strings = {"parameter", "values", "names", "map"})
     void filterInFrontThatMissesAFormIsWarnedOfOnce(String asked) {
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    HttpServletRequest http = (HttpServletRequest) request;
+                    boolean isPast = http.getRequestURI().equals("/past");
+                    chain.doFilter(isPast ? new PastItsSuperclass(http) : new Sanitised(http), response);
+                },
                 (request, response) -> respond(
                         response,
                         200,
@@ -197,15 +195,7 @@ class FormsIT extends FilterTestBase {
                             case "values" -> Arrays.toString(request.getParameterValues("a"));
                             case "names" -> Collections.list(request.getParameterNames()) + "";
                             default -> request.getParameterMap().keySet() + "";
-                        }),
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        HttpServletRequest http = (HttpServletRequest) request;
-                        boolean isPast = http.getRequestURI().equals("/past");
-                        chain.doFilter(isPast ? new PastItsSuperclass(http) : new Sanitised(http), response);
-                    });
-                    IdempotenceFilter.install(context, idempotence);
-                });
+                        }));
         List<String> warnings = warnings(() -> {
             post(server.uri("/sanitised?q=1"), "sanitised", "a=1&secret=2", "Content-Type", FORM);
             post(server.uri("/past?q=1"), "text", "a=1", "Content-Type", "text/plain");
@@ -310,13 +300,11 @@ class FormsIT extends FilterTestBase {
 
     @Test
     void handlerReadsTheBodyOfAFormBehindAFilterThatOverridesParameters() {
-        Idempotence idempotence = idempotence();
-        ServletServer server = start((request, response) -> respond(response, 200, text(request)), context -> {
-            inFront(context, (request, response, chain) -> {
-                chain.doFilter(new Sanitised((HttpServletRequest) request), response);
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    chain.doFilter(new Sanitised((HttpServletRequest) request), response);
+                },
+                (request, response) -> respond(response, 200, text(request)));
         assertThat(text(post(server.uri("/p"), id, "a=<b>", "Content-Type", FORM)))
                 .isEqualTo("a=<b>");
     }
@@ -360,17 +348,14 @@ class FormsIT extends FilterTestBase {
 
     @Test
     void filterInFrontThatReadsAFormBeforeTheHandlerStillHasItAfterwards() {
-        Idempotence idempotence = idempotence();
         List<String> seen = new CopyOnWriteArrayList<>();
-        ServletServer server =
-                start((request, response) -> respond(response, 200, request.getParameter("a")), context -> {
-                    inFront(context, (request, response, chain) -> {
-                        seen.add("before " + request.getParameter("a"));
-                        chain.doFilter(request, response);
-                        seen.add("after " + request.getParameter("a"));
-                    });
-                    IdempotenceFilter.install(context, idempotence);
-                });
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    seen.add("before " + request.getParameter("a"));
+                    chain.doFilter(request, response);
+                    seen.add("after " + request.getParameter("a"));
+                },
+                (request, response) -> respond(response, 200, request.getParameter("a")));
         assertThat(text(post(server.uri("/p"), id, "a=1", "Content-Type", FORM)))
                 .isEqualTo("1");
         await().until(() -> seen.size() == 2);

@@ -7,8 +7,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.server.FingerprintIT.ReadableAgain;
-import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.Filter;
 import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.http.HttpServletRequest;
@@ -20,11 +18,7 @@ import org.junit.jupiter.api.Test;
 /** What is compared of multipart requests, also if a filter in front keeps the container from parsing them. */
 class MultipartIT extends FilterTestBase {
     private ServletServer behind(Filter inFront) {
-        Idempotence idempotence = idempotence();
-        return start((request, response) -> respond(response, 200, text(request)), context -> {
-            inFront(context, inFront);
-            IdempotenceFilter.install(context, idempotence);
-        });
+        return serveBehind(inFront, (request, response) -> respond(response, 200, text(request)));
     }
 
     private HttpResponse<byte[]> upload(ServletServer server, String content) {
@@ -36,7 +30,7 @@ class MultipartIT extends FilterTestBase {
     private void assertCompared(ServletServer server) {
         HttpResponse<byte[]> first = upload(server, "one");
         assertThat(first.statusCode()).isEqualTo(200);
-        assertThat(new String(first.body())).contains("one");
+        assertThat(text(first)).contains("one");
         assertThat(refusal(upload(server, "two"))).isEqualTo("key-reused");
         assertThat(replayed(upload(server, "one"))).isTrue();
         assertThat(runs).hasValue(1);
@@ -97,7 +91,7 @@ class MultipartIT extends FilterTestBase {
     @Test
     void bodyWithoutPartsIsAccepted() {
         multipart = new MultipartConfigElement("");
-        ServletServer server = behind((request, response, chain) -> chain.doFilter(request, response));
+        ServletServer server = serve((request, response) -> respond(response, 200, text(request)));
         for (String end : List.of("", "\r\n")) {
             assertThat(post(
                                     server.uri("/" + end.length()),

@@ -12,7 +12,6 @@ import static org.awaitility.Awaitility.await;
 import io.idempotence.FailureRule;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.ReadListener;
@@ -156,24 +155,20 @@ class OutcomePolicyIT extends FilterTestBase {
     void anExceptionThatIsItsOwnCauseEndsItsExecution() {
         IllegalStateException thrown = new IllegalStateException("outer");
         thrown.initCause(new IllegalStateException("inner", thrown));
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    try {
+                        chain.doFilter(request, response);
+                    } catch (IllegalStateException e) {
+                        // Jetty itself never ends such a request.
+                        ((HttpServletResponse) response).sendError(500);
+                    }
+                },
                 (request, response) -> {
                     if (runs.get() == 1) {
                         throw thrown;
                     }
                     respond(response, 200, "ok");
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        try {
-                            chain.doFilter(request, response);
-                        } catch (IllegalStateException e) {
-                            // Jetty itself never ends such a request.
-                            ((HttpServletResponse) response).sendError(500);
-                        }
-                    });
-                    IdempotenceFilter.install(context, idempotence);
                 });
         assertThat(call(server).statusCode()).isEqualTo(500);
         assertThat(call(server).statusCode()).isEqualTo(200);

@@ -10,7 +10,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import jakarta.servlet.http.Cookie;
@@ -37,22 +36,18 @@ class ResponseHeadersIT extends FilterTestBase {
     @DisplayName("P4: what a filter in front sets belongs to it: it is neither kept nor given twice")
     void headersOfAFilterInFrontAreItsOwn() {
         AtomicInteger requests = new AtomicInteger();
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
+        ServletServer server = serveBehind(
+                (request, response, chain) -> {
+                    HttpServletResponse http = (HttpServletResponse) response;
+                    http.setHeader("Content-Language", "l" + requests.incrementAndGet());
+                    http.setHeader("Cache-Control", "no-store");
+                    chain.doFilter(request, response);
+                },
                 (request, response) -> {
                     response.setHeader("Cache-Control", "max-age=5");
                     response.addHeader("Link", "</a>; rel=next");
                     response.addHeader("Link", "</b>; rel=prev");
                     respond(response, 200, "paid");
-                },
-                context -> {
-                    inFront(context, (request, response, chain) -> {
-                        HttpServletResponse http = (HttpServletResponse) response;
-                        http.setHeader("Content-Language", "l" + requests.incrementAndGet());
-                        http.setHeader("Cache-Control", "no-store");
-                        chain.doFilter(request, response);
-                    });
-                    IdempotenceFilter.install(context, idempotence);
                 });
         HttpResponse<byte[]> first = call(server);
         HttpResponse<byte[]> second = call(server);
@@ -179,24 +174,22 @@ class ResponseHeadersIT extends FilterTestBase {
 
     /** @param encode the URL that a filter in front makes of a handler's URL and the caller's session */
     private ServletServer serveWithUrls(BinaryOperator<String> encode, Handler handler) {
-        Idempotence idempotence = idempotence();
-        return start(handler, context -> {
-            inFront(context, (request, response, chain) -> {
-                String session = ((HttpServletRequest) request).getHeader("X-Session");
-                chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
-                    @Override
-                    public String encodeURL(String url) {
-                        return encode.apply(url, session);
-                    }
+        return serveBehind(
+                (request, response, chain) -> {
+                    String session = ((HttpServletRequest) request).getHeader("X-Session");
+                    chain.doFilter(request, new HttpServletResponseWrapper((HttpServletResponse) response) {
+                        @Override
+                        public String encodeURL(String url) {
+                            return encode.apply(url, session);
+                        }
 
-                    @Override
-                    public String encodeRedirectURL(String url) {
-                        return encodeURL(url);
-                    }
-                });
-            });
-            IdempotenceFilter.install(context, idempotence);
-        });
+                        @Override
+                        public String encodeRedirectURL(String url) {
+                            return encodeURL(url);
+                        }
+                    });
+                },
+                handler);
     }
 
     private HttpResponse<byte[]> callAs(ServletServer server, String session) {

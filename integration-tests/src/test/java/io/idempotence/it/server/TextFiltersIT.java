@@ -5,9 +5,6 @@ import static io.idempotence.it.container.Http.refusal;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.Filter;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.ServletResponse;
@@ -73,14 +70,6 @@ class TextFiltersIT extends FilterTestBase {
         public PrintWriter getWriter() {
             return writer;
         }
-    }
-
-    private ServletServer serveBehind(Filter filter, Handler handler) {
-        Idempotence idempotence = idempotence();
-        return start(handler, context -> {
-            inFront(context, filter);
-            IdempotenceFilter.install(context, idempotence);
-        });
     }
 
     private static void print(HttpServletResponse response, String type) throws IOException {
