@@ -82,7 +82,7 @@ final class RestCall implements ClientAdapter {
                     this::pathAndQuery,
                     () -> HeaderLines.isMultipart(values("Content-Type")) ? null : body);
             logical.describe(this::pathAndQuery, () -> Arrays.hashCode(body));
-            if (chain.isLeftOutByFurtherRuns()) {
+            if (chain.isLeftOutByFurtherRuns() && isSameCall(chain.original())) {
                 // They send this request as it then is.
                 chain.original().getHeaders().set(IDEMPOTENCY_KEY, line());
             }
@@ -110,6 +110,13 @@ final class RestCall implements ClientAdapter {
         } finally {
             watch.ended();
         }
+    }
+
+    /** Whether a request that an interceptor in front has replaced by that of this call is for the same. */
+    private boolean isSameCall(HttpRequest original) {
+        return request.getMethod().equals(original.getMethod())
+                && Objects.equals(
+                        request.getURI().getRawPath(), original.getURI().getRawPath());
     }
 
     private HttpRequest prepared(int attempt, RequestEnds ends) {

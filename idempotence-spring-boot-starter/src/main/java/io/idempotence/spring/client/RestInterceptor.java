@@ -100,7 +100,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         if (chain.isLeftOutByFurtherRuns() && warned.compareAndSet(false, true)) {
             LOG.warn(
                     "An interceptor is in front of that of IdempotentRestClient. On Spring 6 it must not send a request twice: the"
-                            + " second one carries the ID, but no retry follows, and its end hides an unknown outcome of the first."
+                            + " second one may carry no ID, no retry follows, and its end hides an unknown outcome of the first."
                             + " If it does, put it behind");
         }
         try {

@@ -106,16 +106,46 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
 
     /** As interceptors do that turn every trouble into one error. */
     @ParameterizedTest
-    @CsvSource({"504, 503", "504, 429", "500, 429", "500, 401", "200, 429"})
-    void responseThatAnInterceptorReplacesLeavesItsDoubt(int status, int replacement) {
-        alwaysGet(status(status));
+    @CsvSource({
+        "504, 503, , ",
+        "504, 429, , ",
+        "500, 429, , ",
+        "500, 401, , ",
+        "200, 429, , ",
+        "303, 401, , ",
+        "422, 401, Idempotent-Replayed, true",
+        "500, 401, Idempotent-Replayed, true",
+        "503, 429, Idempotent-Replayed, true",
+        "409, 429, Idempotency-Refusal, in-progress",
+        "409, 401, Idempotency-Refusal, outcome-unknown",
+        "409, 401, Idempotency-Refusal, result-unavailable"
+    })
+    void responseThatAnInterceptorReplacesLeavesItsDoubt(int status, int replacement, String header, String value) {
+        alwaysGet(header == null ? status(status) : status(status).withHeader(header, value));
         OkHttpClient client = installed(
                 fast(),
                 builder -> builder.addInterceptor(chain -> chain.proceed(chain.request())
                         .newBuilder()
                         .code(replacement)
+                        .removeHeader("Idempotent-Replayed")
+                        .removeHeader("Idempotency-Refusal")
                         .build()));
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
+    }
+
+    /** It shows that nothing was executed. */
+    @ParameterizedTest
+    @CsvSource({"503, storage-unavailable", "503, overloaded", "400, key-invalid"})
+    void refusalThatAnInterceptorReplacesLeavesNoDoubt(int status, String refusal) throws IOException {
+        alwaysGet(refusal(refusal, status));
+        OkHttpClient client = installed(
+                fast(),
+                builder -> builder.addInterceptor(chain -> chain.proceed(chain.request())
+                        .newBuilder()
+                        .code(401)
+                        .removeHeader("Idempotency-Refusal")
+                        .build()));
+        assertThat(status(client, order())).isEqualTo(401);
     }
 
     /** It shows as much. */

@@ -13,6 +13,7 @@ import io.idempotence.http.Refusal;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URI;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.List;
@@ -32,11 +33,13 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.SpringVersion;
+import org.springframework.http.HttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.http.client.JdkClientHttpRequestFactory;
 import org.springframework.http.client.SimpleClientHttpRequestFactory;
+import org.springframework.http.client.support.HttpRequestWrapper;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
@@ -192,6 +195,29 @@ class RestClientsTest extends OrdersConsumer {
         boolean skips = SpringVersion.getVersion().startsWith("6.");
         assertThat(output.toString().lines().filter(line -> line.contains("On Spring 6 it must not send")))
                 .hasSize(skips ? 1 : 0);
+    }
+
+    /** On Spring 6, the order had the ID of the token. */
+    @Test
+    void tokenThatAnInterceptorInFrontFetchesThroughTheChainIsACallOfItsOwn() {
+        RestClient client = client(jdk())
+                .mutate()
+                .requestInterceptors(all -> all.add(0, (request, body, execution) -> {
+                    HttpRequest token = new HttpRequestWrapper(request) {
+                        @Override
+                        public URI getURI() {
+                            return URI.create(proxy.url() + "/plain");
+                        }
+                    };
+                    execution.execute(token, body).close();
+                    return execution.execute(request, body);
+                }))
+                .build();
+        assertThat(order(client)).isEqualTo("order 1: tea");
+        List<String> ids = proxy.headers("Idempotency-Key");
+        assertThat(ids).hasSize(2).doesNotHaveDuplicates();
+        boolean skips = SpringVersion.getVersion().startsWith("6.");
+        assertThat(ids.get(1).equals("-")).isEqualTo(skips);
     }
 
     @Test
