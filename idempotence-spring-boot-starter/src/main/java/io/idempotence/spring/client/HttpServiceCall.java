@@ -10,11 +10,11 @@ import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.client.internal.scope.ThreadBound;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -44,7 +44,7 @@ final class HttpServiceCall {
     private final @Nullable Boolean annotated;
     private final @Nullable String group;
     private final CallerContext caller = CallerContext.current();
-    private final AtomicReference<@Nullable Request> first = new AtomicReference<>();
+    private final List<Request> requests = new ArrayList<>(1);
     private volatile @Nullable RestCall last;
     /** Of several IDs, that of the first call that ended as unknown. */
     private volatile @Nullable RestCall unknown;
@@ -54,25 +54,39 @@ final class HttpServiceCall {
     private volatile boolean intercepted;
     private volatile boolean givenUp;
 
-    /** The first request of a call, and the history of its ID. Multipart bodies have another boundary each time they are encoded. */
-    private record Request(HttpRequest request, byte[] body, ScopeHistory history) {
-        boolean isRepeatedBy(HttpRequest other, byte[] otherBody) {
-            return isMarked(request)
-                    ? isMarked(other)
-                    : !isMarked(other)
-                            && request.getMethod().equals(other.getMethod())
-                            && request.getURI().equals(other.getURI())
-                            && Objects.equals(id(request), id(other))
-                            && ((isMultipart(request) && isMultipart(other)) || Arrays.equals(body, otherBody));
+    /**
+     * A request of a call, and the history of its ID. Multipart bodies have another boundary each time they are encoded.
+     *
+     * @param id the line of the ID that its caller gave it. It may be given another one later
+     */
+    private record Request(HttpRequest request, @Nullable String id, byte[] body, ScopeHistory history) {
+        Request(HttpRequest request, byte[] body) {
+            this(request, request.getHeaders().getFirst(IDEMPOTENCY_KEY), body, ScopeHistory.ofOneCall());
         }
 
-        private static boolean isMultipart(HttpRequest request) {
+        boolean isRepeatedBy(Request other) {
+            return request.getMethod().equals(other.request.getMethod())
+                    && isMarked() == other.isMarked()
+                    && (isMarked() ? path().equals(other.path()) : isEqualTo(other));
+        }
+
+        private boolean isEqualTo(Request other) {
+            return request.getURI().equals(other.request.getURI())
+                    && Objects.equals(id, other.id)
+                    && ((isMultipart() && other.isMultipart()) || Arrays.equals(body, other.body));
+        }
+
+        private boolean isMarked() {
+            return request.getAttributes().get(ATTRIBUTE) != null;
+        }
+
+        private String path() {
+            return String.valueOf(request.getURI().getRawPath());
+        }
+
+        private boolean isMultipart() {
             String type = request.getHeaders().getFirst(HttpHeaders.CONTENT_TYPE);
             return type != null && HeaderLines.isMultipart(List.of(type));
-        }
-
-        private static @Nullable String id(HttpRequest request) {
-            return request.getHeaders().getFirst(IDEMPOTENCY_KEY);
         }
     }
 
@@ -205,20 +219,18 @@ final class HttpServiceCall {
     }
 
     /**
-     * The history of a request's ID. The method makes one request. If a layer inside of the client's proxy repeats it, the repetitions have
-     * the history, and so the ID, of the first one.
+     * The history of a request's ID. If a layer inside of the client's proxy repeats the request, the repetitions have the history, and so
+     * the ID, of the first one. An interceptor may make other requests before it, for example for a token.
      */
-    ScopeHistory history(HttpRequest request, byte[] body) {
-        Request own = new Request(request, body, ScopeHistory.ofOneCall());
-        if (first.compareAndSet(null, own)) {
-            return own.history();
+    synchronized ScopeHistory history(HttpRequest request, byte[] body) {
+        Request own = new Request(request, body);
+        for (Request known : requests) {
+            if (known.isRepeatedBy(own)) {
+                return known.history();
+            }
         }
-        Request known = Objects.requireNonNull(first.get());
-        return known.isRepeatedBy(request, body) ? known.history() : own.history();
-    }
-
-    private static boolean isMarked(HttpRequest request) {
-        return request.getAttributes().get(ATTRIBUTE) != null;
+        requests.add(own);
+        return own.history();
     }
 
     /** Records that a request of the call has reached an interceptor of this library, whether or not it carries an ID. */

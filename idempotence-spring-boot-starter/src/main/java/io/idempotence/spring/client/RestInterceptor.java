@@ -21,6 +21,7 @@ import java.net.URI;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -127,32 +128,30 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             byte[] body,
             RequestChain chain,
             @Nullable HttpServiceCall service) {
-        if (service != null) {
-            // The request may be given the ID, which a repetition has not.
-            HttpRequest asked = RestCall.withHeaders(request, RestCall.copy(request.getHeaders()));
-            return new CallIdentity(
-                    operation, () -> RestCall.name(request), service.caller(), service.history(asked, body));
-        }
-        PlainCall call = PlainCall.of(request, chain.original());
-        return new CallIdentity(
-                operation, () -> RestCall.name(call.request()), CallerContext.current(), call.history());
+        CallerContext caller = service == null ? CallerContext.current() : service.caller();
+        SentCall call = SentCall.of(
+                request,
+                chain.original(),
+                service == null ? ScopeHistory::ofOneCall : () -> service.history(request, body));
+        return new CallIdentity(operation, () -> RestCall.name(call.request()), caller, call.history());
     }
 
     /**
-     * A call that no HTTP service client makes, kept in its request.
+     * A call, kept in the request that its client made.
      *
      * <p>An interceptor in front may send the request more than once. With the same method and path that is the same logical call, sent
      * again, whatever the host and the query. Any other request, for example for a token, is a call of its own.
      *
      * @param request the first one
      */
-    private record PlainCall(HttpRequest request, ScopeHistory history) {
-        static PlainCall of(HttpRequest request, HttpRequest original) {
-            String name = PlainCall.class.getName() + " " + request.getMethod() + " "
+    private record SentCall(HttpRequest request, ScopeHistory history) {
+        /** @param made makes the history of a call that is new */
+        static SentCall of(HttpRequest request, HttpRequest original, Supplier<ScopeHistory> made) {
+            String name = SentCall.class.getName() + " " + request.getMethod() + " "
                     + request.getURI().getRawPath() + " "
                     + request.getHeaders().getFirst(IDEMPOTENCY_KEY);
-            return (PlainCall) original.getAttributes()
-                    .computeIfAbsent(name, absent -> new PlainCall(request, ScopeHistory.ofOneCall()));
+            return (SentCall)
+                    original.getAttributes().computeIfAbsent(name, absent -> new SentCall(request, made.get()));
         }
     }
 
