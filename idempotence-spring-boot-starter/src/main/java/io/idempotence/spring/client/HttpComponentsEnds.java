@@ -132,6 +132,8 @@ final class HttpComponentsEnds extends RequestEnds {
         }
         if (SpringInternals.field(request, "httpContext") instanceof HttpContext any) {
             HttpClientContext context = HttpClientContext.cast(any);
+            // The application may share the context between calls.
+            context.setResponse(null);
             RequestConfig config = context.getRequestConfig();
             context.setRequestConfig((config == null ? RequestConfig.custom() : RequestConfig.copy(config))
                     .setRedirectsEnabled(false)

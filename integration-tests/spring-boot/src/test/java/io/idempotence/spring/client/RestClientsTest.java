@@ -20,6 +20,9 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.client5.http.protocol.HttpClientContext;
+import org.apache.hc.core5.http.protocol.BasicHttpContext;
+import org.apache.hc.core5.http.protocol.HttpContext;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Tag;
@@ -27,6 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -251,6 +255,22 @@ class RestClientsTest extends OrdersConsumer {
                 .baseUrl(nobody())
                 .build();
         assertThatThrownBy(() -> order(client)).isInstanceOf(OutcomeUnknown.class);
+    }
+
+    /** The response that was in the context before seemed to be one to a request that HttpClient then sent again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void responseOfAnEarlierCallInASharedContextLeavesNoDoubt(boolean ofHttpClient) throws IOException {
+        HttpContext shared = ofHttpClient ? HttpClientContext.create() : new BasicHttpContext();
+        HttpComponentsClientHttpRequestFactory factory = new HttpComponentsClientHttpRequestFactory(
+                HttpClients.custom().disableAutomaticRetries().build());
+        factory.setHttpContextFactory((method, uri) -> shared);
+        RestClient client = client(factory);
+        order(client);
+        RestClient toNobody = client.mutate().baseUrl(nobody()).build();
+        assertThatThrownBy(() -> order(toNobody))
+                .isInstanceOf(ResourceAccessException.class)
+                .isNotInstanceOf(OutcomeUnknown.class);
     }
 
     @Test
