@@ -22,6 +22,9 @@ public final class Observation {
     /** The 5xx statuses of the operation, or of a server half or container that has not called it. */
     private static final Set<Integer> NOT_OF_A_GATEWAY = Set.of(500, 501, 503, 505);
 
+    private static final Set<Refusal> AFTER_A_CLAIM =
+            Set.of(Refusal.IN_PROGRESS, Refusal.OUTCOME_UNKNOWN, Refusal.RESULT_UNAVAILABLE);
+
     private volatile boolean open;
     private volatile int status;
     private volatile Map<String, Collection<String>> headers = Map.of();
@@ -49,7 +52,7 @@ public final class Observation {
     /** Keeps what the last request tells about the operation, because something else takes its place. */
     private void keepLast() {
         boolean failed = failure != null && !isNotSent();
-        earlierDoubt |= open || failed || isSuccess() || isGatewayError();
+        earlierDoubt |= open || failed || isSuccess() || isReplayed() || isGatewayError() || isRefusedAfterAClaim();
         earlierFailure |= isOfAFailedHandler();
     }
 
@@ -57,6 +60,8 @@ public final class Observation {
     public void returned(int returnedStatus) {
         if (returnedStatus != status) {
             keepLast();
+            // A redirect that is followed with a GET. If it is followed here, it counts there.
+            earlierDoubt |= status >= 301 && status <= 303;
         }
     }
 
@@ -266,6 +271,11 @@ public final class Observation {
         return values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).stream()
                 .findFirst()
                 .flatMap(Refusal::ofCode);
+    }
+
+    /** Whether the response is a refusal that shows that an attempt may have been executed. */
+    private boolean isRefusedAfterAClaim() {
+        return refusal().filter(AFTER_A_CLAIM::contains).isPresent();
     }
 
     /** Whether the response is an error of the framework, with any code, defined in this version or not. */
