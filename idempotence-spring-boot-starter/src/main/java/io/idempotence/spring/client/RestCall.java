@@ -103,7 +103,8 @@ final class RestCall implements ClientAdapter {
         } catch (IOException | ResourceAccessException e) {
             boolean refused = seen.status() / 100 == 4 || seen.namesRefusal();
             if (seen.status() != 0 && !refused && seen.failure() == null) {
-                // Of an interceptor. Its caller would read it as "nothing was sent".
+                // Of an interceptor. Wrapped, because a ConnectException or an untrusted certificate would read as
+                // "nothing was sent".
                 seen.failed(new IOException(e));
             }
             throw e;
@@ -158,11 +159,6 @@ final class RestCall implements ClientAdapter {
     private String pathAndQuery() {
         URI uri = request.getURI();
         return uri.getRawPath() + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery());
-    }
-
-    @Override
-    public boolean meansNotSent(Throwable thrown) {
-        return thrown instanceof IOException || thrown instanceof ResourceAccessException;
     }
 
     @Override
