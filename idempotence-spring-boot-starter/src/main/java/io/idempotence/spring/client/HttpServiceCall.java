@@ -46,7 +46,8 @@ final class HttpServiceCall {
     private final CallerContext caller = CallerContext.current();
     private final List<Request> requests = new ArrayList<>(1);
     private volatile @Nullable RestCall last;
-    /** Of several IDs, that of the first call that ended as unknown. */
+
+    /** The call that ended as unknown, and not under the same ID as known since. If there are several IDs, the first. */
     private volatile @Nullable RestCall unknown;
 
     private volatile boolean running;
@@ -247,7 +248,8 @@ final class HttpServiceCall {
         }
     }
 
-    void ended(RestCall call) {
+    /** Records that a request of the call has ended. Two may end at once, of a layer that hedges. */
+    synchronized void ended(RestCall call) {
         running = false;
         RestCall before = unknown;
         if (before == null || haveOneId(before, call)) {

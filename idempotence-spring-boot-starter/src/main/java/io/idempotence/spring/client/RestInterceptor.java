@@ -150,8 +150,11 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             String name = SentCall.class.getName() + " " + request.getMethod() + " "
                     + request.getURI().getRawPath() + " "
                     + request.getHeaders().getFirst(IDEMPOTENCY_KEY);
-            return (SentCall)
-                    original.getAttributes().computeIfAbsent(name, absent -> new SentCall(request, made.get()));
+            // An interceptor may send in two threads.
+            synchronized (original) {
+                return (SentCall)
+                        original.getAttributes().computeIfAbsent(name, absent -> new SentCall(request, made.get()));
+            }
         }
     }
 
