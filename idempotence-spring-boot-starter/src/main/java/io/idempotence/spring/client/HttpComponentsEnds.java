@@ -5,8 +5,8 @@ import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.TreeMap;
 import org.apache.hc.client5.http.HttpRoute;
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
 import org.apache.hc.client5.http.config.Configurable;
@@ -33,12 +33,16 @@ final class HttpComponentsEnds extends RequestEnds {
     private final boolean isOfHttpClient;
 
     HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri) {
-        this(factory, uri, config(factory));
+        this(factory, uri, SpringInternals.field(factory, "httpClient"));
     }
 
-    private HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri, @Nullable RequestConfig config) {
-        super(factory, readTimeoutMillis(factory, uri, config));
-        Object client = SpringInternals.field(factory, "httpClient");
+    private HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri, @Nullable Object client) {
+        this(factory, uri, client, client instanceof Configurable any ? any.getConfig() : null);
+    }
+
+    private HttpComponentsEnds(
+            ClientHttpRequestFactory factory, URI uri, @Nullable Object client, @Nullable RequestConfig config) {
+        super(factory, readTimeoutMillis(factory, uri, client, config));
         this.isOfHttpClient = client != null && client.getClass().getName().equals(OF_HTTP_CLIENT);
         this.redirects = (config == null || config.isRedirectsEnabled())
                 && (client == null || !isOfHttpClient || handlesRedirects(client));
@@ -57,26 +61,22 @@ final class HttpComponentsEnds extends RequestEnds {
         return isUnknown;
     }
 
-    private static @Nullable RequestConfig config(ClientHttpRequestFactory factory) {
-        return SpringInternals.field(factory, "httpClient") instanceof Configurable client ? client.getConfig() : null;
-    }
-
-    private static long readTimeoutMillis(ClientHttpRequestFactory factory, URI uri, @Nullable RequestConfig config) {
+    private static long readTimeoutMillis(
+            ClientHttpRequestFactory factory, URI uri, @Nullable Object client, @Nullable RequestConfig config) {
         long ofFactory = timeout(factory);
         if (ofFactory > 0) {
             return ofFactory;
         }
         Timeout timeout = config == null ? null : config.getResponseTimeout();
         if (timeout == null) {
-            timeout = ofConnections(factory, uri);
+            timeout = ofConnections(client, uri);
         }
         return timeout == null ? 0 : timeout.toMilliseconds();
     }
 
     /** Where Boot sets its read timeout. Null if there is none, or if it is unknown. */
     @SuppressWarnings("unchecked") // the field's type
-    private static @Nullable Timeout ofConnections(ClientHttpRequestFactory factory, URI uri) {
-        Object client = SpringInternals.field(factory, "httpClient");
+    private static @Nullable Timeout ofConnections(@Nullable Object client, URI uri) {
         Object connections = client == null ? null : SpringInternals.field(client, "connManager");
         Object resolver = connections == null ? null : SpringInternals.field(connections, "connectionConfigResolver");
         if (!(resolver instanceof Resolver<?, ?>) || uri.getHost() == null) {
@@ -100,7 +100,7 @@ final class HttpComponentsEnds extends RequestEnds {
                 ? HttpClientContext.cast(any).getResponse()
                 : null;
         if (hidden != null) {
-            Map<String, Collection<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+            Map<String, Collection<String>> headers = new LinkedHashMap<>();
             for (Header header : hidden.getHeaders()) {
                 headers.computeIfAbsent(header.getName(), name -> new ArrayList<>(1))
                         .add(header.getValue());

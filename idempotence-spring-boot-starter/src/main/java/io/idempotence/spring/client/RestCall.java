@@ -121,29 +121,20 @@ final class RestCall implements ClientAdapter {
     }
 
     private HttpRequest prepared(int attempt, RequestEnds ends) {
-        HttpHeaders headers = copy(request.getHeaders());
+        HttpHeaders headers = new HttpHeaders();
+        request.getHeaders().forEach(headers::addAll);
         headers.set(IDEMPOTENCY_KEY, line());
         headers.set(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
         long timeout =
                 Deadline.clip(ends.readTimeoutMillis(), logical.deadline().millisLeft());
         WaitPreference.of(operation.config().preferWait(), timeout, values(PREFER))
                 .ifPresent(wait -> headers.add(PREFER, wait));
-        return withHeaders(request, headers);
-    }
-
-    static HttpRequest withHeaders(HttpRequest request, HttpHeaders headers) {
         return new HttpRequestWrapper(request) {
             @Override
             public HttpHeaders getHeaders() {
                 return headers;
             }
         };
-    }
-
-    static HttpHeaders copy(HttpHeaders headers) {
-        HttpHeaders copy = new HttpHeaders();
-        headers.forEach(copy::addAll);
-        return copy;
     }
 
     private List<String> values(String header) {
