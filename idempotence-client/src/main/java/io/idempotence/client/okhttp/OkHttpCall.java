@@ -119,8 +119,7 @@ final class OkHttpCall implements ClientAdapter {
             watched.ended();
         }
         if (isCanceled()) {
-            // OkHttp would throw in place of the response, and the caller would take that for a request that was not
-            // sent.
+            // OkHttp would throw in place of the response, which reads as "not sent".
             response.close();
             IOException canceled = new IOException("Canceled");
             seen.failed(canceled);

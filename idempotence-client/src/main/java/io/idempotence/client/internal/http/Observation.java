@@ -144,7 +144,10 @@ public final class Observation {
         givenUp = true;
     }
 
-    /** Adds what an HTTP client observed of this exchange, beyond the response or failure that it returns. Another may replace that. */
+    /**
+     * Adds what an HTTP client observed of this exchange, beyond the response or failure that it returns. Code above that client may replace
+     * what it returns, so its last response counts too.
+     */
     public void learnFrom(Observation below) {
         earlierDoubt |= below.earlierDoubt || below.isGatewayError();
         earlierFailure |= below.earlierFailure || below.isOfAFailedHandler();
@@ -191,7 +194,10 @@ public final class Observation {
         return earlierDoubt;
     }
 
-    /** Whether an earlier request of the same exchange had a response {@link #isOfAFailedHandler}. */
+    /**
+     * Whether an earlier request of the same exchange, or any that an HTTP client below reported, had a response {@link
+     * #isOfAFailedHandler}.
+     */
     public boolean hasEarlierFailure() {
         return earlierFailure;
     }

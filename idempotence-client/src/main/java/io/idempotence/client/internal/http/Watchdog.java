@@ -123,7 +123,7 @@ public final class Watchdog {
             return last == null ? new Departure() : last;
         }
 
-        /** Whether an exit has run or may still run. If it is false after {@link #ended}, none runs. */
+        /** Whether an exit has run or may still run. If it is false after {@link #ended}, none runs, unless {@link #abort} is called. */
         public boolean isAborted() {
             return aborted;
         }

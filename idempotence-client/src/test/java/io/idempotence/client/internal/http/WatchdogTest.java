@@ -61,6 +61,22 @@ class WatchdogTest {
         assertThat(closed).isFalse();
     }
 
+    /** What a call that is not aborted then returns, nobody ends. */
+    @Test
+    void exchangeThatEndedBeforeTheDeadlineIsNotAbortedAndNoExitOfItRuns() throws Exception {
+        Watchdog watchdog = new Watchdog(threads, LOG);
+        Deadline deadline = Deadline.in(Duration.ofSeconds(1));
+        Watch early = watchdog.watch(deadline, null);
+        early.exit(() -> closed.set(true));
+        watchdog.watch(deadline, null).exit(closing::countDown);
+        early.ended();
+        assertThat(early.isAborted()).isFalse();
+        assertThat(closing.await(60, TimeUnit.SECONDS)).isTrue();
+        awaitBackground();
+        assertThat(early.isAborted()).isFalse();
+        assertThat(closed).isFalse();
+    }
+
     @Test
     void everyRequestIsWatchedWhileOthersBeginAndEnd() throws Exception {
         Watchdog watchdog = new Watchdog(threads, LOG);
