@@ -43,7 +43,7 @@ import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpExchangeAdapter;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
-/** HTTP service clients, the layers inside of their proxies, and what their interfaces declare. */
+/** HTTP service clients, and the layers inside of their proxies. */
 @Tag("boot-3")
 class HttpServiceClientsTest extends OrdersConsumer {
     interface OrdersExchange {
@@ -390,86 +390,6 @@ class HttpServiceClientsTest extends OrdersConsumer {
         assertThatThrownBy(() -> application.getBean(OrdersExchange.class).createOnce("tea"))
                 .isInstanceOf(RestOutcomeUnknownException.class);
         assertOneId(1);
-    }
-
-    interface Base {
-        @PostExchange("/plain")
-        String post(@RequestBody String order);
-
-        @DeleteExchange("/orders/7")
-        void delete();
-
-        @PostExchange("/plain")
-        @Idempotent(false)
-        String never(@RequestBody String order);
-
-        @DeleteExchange("/orders/7")
-        @Idempotent
-        void always();
-    }
-
-    interface Plain extends Base {}
-
-    @Idempotent
-    interface Protected extends Base {}
-
-    interface Extending extends Protected {}
-
-    @Idempotent(false)
-    interface Unprotected extends Base {}
-
-    interface OfThirdParty extends Unprotected {}
-
-    @Idempotent
-    interface Again extends OfThirdParty {}
-
-    @Idempotent(false)
-    interface Redeclaring extends Base {
-        @Override
-        @DeleteExchange("/orders/7")
-        void always();
-
-        @Override
-        @PostExchange("/plain")
-        @Idempotent
-        String never(@RequestBody String order);
-    }
-
-    @Idempotent
-    interface Declaring extends Base {
-        @Override
-        @DeleteExchange("/orders/7")
-        void delete();
-    }
-
-    @Idempotent(false)
-    interface UnlessDeclared extends Declaring {}
-
-    private static <T extends Base> List<Boolean> carried(Class<T> type) {
-        proxy.forget();
-        T client = bean(type, RestClientAdapter.create(client()));
-        client.post("x");
-        client.delete();
-        client.never("x");
-        client.always();
-        return proxy.headers("Idempotency-Key").stream()
-                .map(id -> !id.equals("-"))
-                .toList();
-    }
-
-    /** As of Feign clients. */
-    @Test
-    void annotationsOfMethodsAndInterfacesDecideAlsoWhenInherited() {
-        //                                                       post   delete never  always
-        assertThat(carried(Base.class)).containsExactly(true, false, false, true);
-        assertThat(carried(Plain.class)).containsExactly(true, false, false, true);
-        assertThat(carried(Protected.class)).containsExactly(true, true, false, true);
-        assertThat(carried(Extending.class)).containsExactly(true, true, false, true);
-        assertThat(carried(Unprotected.class)).containsExactly(false, false, false, true);
-        assertThat(carried(OfThirdParty.class)).containsExactly(false, false, false, true);
-        assertThat(carried(Again.class)).containsExactly(true, true, false, true);
-        assertThat(carried(UnlessDeclared.class)).containsExactly(false, true, false, true);
-        assertThat(carried(Redeclaring.class)).containsExactly(false, false, true, true);
     }
 
     /** Its outgoing calls would get the annotation and the name of the method that it serves. */

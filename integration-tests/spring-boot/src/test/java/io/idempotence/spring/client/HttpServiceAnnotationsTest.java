@@ -1,0 +1,123 @@
+package io.idempotence.spring.client;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.Idempotent;
+import java.util.List;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.client.RestClient;
+import org.springframework.web.client.support.RestClientAdapter;
+import org.springframework.web.service.annotation.DeleteExchange;
+import org.springframework.web.service.annotation.PostExchange;
+import org.springframework.web.service.invoker.HttpServiceProxyFactory;
+
+/** What the interfaces of HTTP service clients declare. */
+@Tag("boot-3")
+class HttpServiceAnnotationsTest extends OrdersConsumer {
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class Application {}
+
+    @BeforeAll
+    static void start() {
+        application = run(Application.class);
+    }
+
+    private static <T> T client(Class<T> type) {
+        RestClient client = application
+                .getBean(RestClient.Builder.class)
+                .baseUrl(proxy.url())
+                .build();
+        T service = HttpServiceProxyFactory.builderFor(RestClientAdapter.create(client))
+                .build()
+                .createClient(type);
+        return type.cast(application
+                .getAutowireCapableBeanFactory()
+                .applyBeanPostProcessorsAfterInitialization(service, type.getName()));
+    }
+
+    interface Base {
+        @PostExchange("/plain")
+        String post(@RequestBody String order);
+
+        @DeleteExchange("/orders/7")
+        void delete();
+
+        @PostExchange("/plain")
+        @Idempotent(false)
+        String never(@RequestBody String order);
+
+        @DeleteExchange("/orders/7")
+        @Idempotent
+        void always();
+    }
+
+    interface Plain extends Base {}
+
+    @Idempotent
+    interface Protected extends Base {}
+
+    interface Extending extends Protected {}
+
+    @Idempotent(false)
+    interface Unprotected extends Base {}
+
+    interface OfThirdParty extends Unprotected {}
+
+    @Idempotent
+    interface Again extends OfThirdParty {}
+
+    @Idempotent(false)
+    interface Redeclaring extends Base {
+        @Override
+        @DeleteExchange("/orders/7")
+        void always();
+
+        @Override
+        @PostExchange("/plain")
+        @Idempotent
+        String never(@RequestBody String order);
+    }
+
+    @Idempotent
+    interface Declaring extends Base {
+        @Override
+        @DeleteExchange("/orders/7")
+        void delete();
+    }
+
+    @Idempotent(false)
+    interface UnlessDeclared extends Declaring {}
+
+    private static <T extends Base> List<Boolean> carried(Class<T> type) {
+        proxy.forget();
+        T client = client(type);
+        client.post("x");
+        client.delete();
+        client.never("x");
+        client.always();
+        return proxy.headers("Idempotency-Key").stream()
+                .map(id -> !id.equals("-"))
+                .toList();
+    }
+
+    /** As of Feign clients. */
+    @Test
+    void annotationsOfMethodsAndInterfacesDecideAlsoWhenInherited() {
+        //                                                       post   delete never  always
+        assertThat(carried(Base.class)).containsExactly(true, false, false, true);
+        assertThat(carried(Plain.class)).containsExactly(true, false, false, true);
+        assertThat(carried(Protected.class)).containsExactly(true, true, false, true);
+        assertThat(carried(Extending.class)).containsExactly(true, true, false, true);
+        assertThat(carried(Unprotected.class)).containsExactly(false, false, false, true);
+        assertThat(carried(OfThirdParty.class)).containsExactly(false, false, false, true);
+        assertThat(carried(Again.class)).containsExactly(true, true, false, true);
+        assertThat(carried(UnlessDeclared.class)).containsExactly(false, true, false, true);
+        assertThat(carried(Redeclaring.class)).containsExactly(false, false, true, true);
+    }
+}
