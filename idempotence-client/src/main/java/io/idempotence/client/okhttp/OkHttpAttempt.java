@@ -145,13 +145,17 @@ final class OkHttpAttempt {
         Request before = first;
         if (before == null) {
             first = request;
-        } else if (isSafe(request) && !isSafe(before)) {
-            // The original request may have been executed, whatever the GET returns.
-            seen.mayHaveBeenSentBefore();
-            return request.newBuilder()
-                    .removeHeader(IDEMPOTENCY_KEY)
-                    .removeHeader(IDEMPOTENCY_ATTEMPT)
-                    .build();
+        } else if (!isSafe(before)) {
+            if (isSafe(request) || RedirectRule.mayBecomeGet(seen.status())) {
+                // The original request may have been executed, whatever this one returns.
+                seen.mayHaveBeenSentBefore();
+            }
+            if (isSafe(request)) {
+                return request.newBuilder()
+                        .removeHeader(IDEMPOTENCY_KEY)
+                        .removeHeader(IDEMPOTENCY_ATTEMPT)
+                        .build();
+            }
         }
         if (header != null && !request.headers(IDEMPOTENCY_KEY).equals(List.of(header))) {
             throw new NotSendableException(

@@ -93,6 +93,11 @@ final class RestExchange implements ClientHttpRequest {
                     "another interceptor changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
         }
+        int before = seen.status();
+        if (RedirectRule.mayBecomeGet(before) && !RedirectRule.showsNoExecution(before, method.name())) {
+            // An interceptor sends the request again, which may have been executed.
+            seen.mayHaveBeenSentBefore();
+        }
         ClientHttpResponse response = exchange(uri, method);
         HttpMethod with = method;
         Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;

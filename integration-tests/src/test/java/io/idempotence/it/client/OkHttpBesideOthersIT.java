@@ -160,8 +160,10 @@ class OkHttpBesideOthersIT extends OkHttpInterceptorTestBase {
     }
 
     /** As an interceptor does that asks until a result is there. */
-    @Test
-    void executedCallThatAnInterceptorSendsAgainStaysInDoubt() {
+    @ParameterizedTest
+    @ValueSource(ints = {200, 303})
+    void executedCallThatAnInterceptorSendsAgainStaysInDoubt(int status) {
+        alwaysGet(status(status));
         OkHttpClient client = installed(
                 fast().maxAttempts(1),
                 builder -> builder.addInterceptor(chain -> {

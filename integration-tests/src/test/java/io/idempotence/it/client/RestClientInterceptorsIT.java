@@ -160,9 +160,10 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         assertEnd(UNKNOWN, 1);
     }
 
-    @Test
-    void callWhoseHandlerFailedAndWhoseInterceptorThenReachesNobodyIsUnknown() {
-        alwaysGet(status(503));
+    @ParameterizedTest
+    @ValueSource(ints = {303, 503})
+    void callWhoseHandlerRedirectedOrFailedAndWhoseInterceptorThenReachesNobodyIsUnknown(int status) {
+        alwaysGet(status(status));
         executedCallWhoseInterceptorThenReachesNobodyIsUnknown();
     }
 
