@@ -50,15 +50,13 @@ final class HttpComponentsEnds extends RequestEnds {
 
     /** Whether its builder did not disable that, as Boot's does for {@code dont-follow}. The config does not say so. */
     private static boolean handlesRedirects(Object client) {
-        Object next = SpringInternals.field(client, "execChain");
-        boolean isUnknown = next == null;
-        while (next != null) {
-            if (SpringInternals.field(next, "handler") instanceof RedirectExec) {
+        Object chain = SpringInternals.field(client, "execChain");
+        for (Object element = chain; element != null; element = SpringInternals.field(element, "next")) {
+            if (SpringInternals.field(element, "handler") instanceof RedirectExec) {
                 return true;
             }
-            next = SpringInternals.field(next, "next");
         }
-        return isUnknown;
+        return chain == null;
     }
 
     private static long readTimeoutMillis(

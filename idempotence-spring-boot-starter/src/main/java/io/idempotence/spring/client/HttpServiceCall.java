@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
 import org.aopalliance.intercept.MethodInterceptor;
@@ -50,7 +51,9 @@ final class HttpServiceCall {
     /** The call that ended as unknown, and not under the same ID as known since. If there are several IDs, the first. */
     private volatile @Nullable RestCall unknown;
 
-    private volatile boolean running;
+    /** How many requests of the call are in flight: a layer may hedge. */
+    private final AtomicInteger running = new AtomicInteger();
+
     private volatile boolean marked;
     private volatile boolean intercepted;
     private volatile boolean givenUp;
@@ -66,9 +69,9 @@ final class HttpServiceCall {
         }
 
         boolean isRepeatedBy(Request other) {
-            return request.getMethod().equals(other.request.getMethod())
+            return RestCall.target(request).equals(RestCall.target(other.request))
                     && isMarked() == other.isMarked()
-                    && (isMarked() ? path().equals(other.path()) : isEqualTo(other));
+                    && (isMarked() || isEqualTo(other));
         }
 
         private boolean isEqualTo(Request other) {
@@ -79,10 +82,6 @@ final class HttpServiceCall {
 
         private boolean isMarked() {
             return request.getAttributes().get(ATTRIBUTE) != null;
-        }
-
-        private String path() {
-            return String.valueOf(request.getURI().getRawPath());
         }
 
         private boolean isMultipart() {
@@ -190,7 +189,7 @@ final class HttpServiceCall {
         if (call.logical().id() == null || call.logical().isUnknownIn(thrown)) {
             return thrown;
         }
-        boolean gaveUp = running || call.logical().isLostBy(thrown);
+        boolean gaveUp = running.get() > 0 || call.logical().isLostBy(thrown);
         boolean refusal = LayerFailures.containsRefusal(thrown);
         boolean hidesFailure = refusal && call.logical().handlerFailure() != null;
         if (!gaveUp && !hidesFailure && !call.logical().isHiddenBy(thrown, refusal)) {
@@ -242,7 +241,7 @@ final class HttpServiceCall {
     /** Records that a request of the call runs. */
     void began(RestCall call) {
         last = call;
-        running = true;
+        running.incrementAndGet();
         if (givenUp) {
             call.logical().giveUp();
         }
@@ -250,7 +249,7 @@ final class HttpServiceCall {
 
     /** Records that a request of the call has ended. Two may end at once, of a layer that hedges. */
     synchronized void ended(RestCall call) {
-        running = false;
+        running.decrementAndGet();
         RestCall before = unknown;
         if (before == null || haveOneId(before, call)) {
             unknown = call.logical().isUnknown() ? call : null;

@@ -93,7 +93,8 @@ final class RestCall implements ClientAdapter {
             ClientHttpResponse response = chain.execute(
                     prepared(attempt, ends),
                     body,
-                    (uri, method) -> new RestExchange(logical, line(), seen, watch, ends, redirects, uri, method));
+                    (uri, method) -> new RestExchange(
+                            logical, line(), seen, watch, ends, redirects, request.getMethod(), uri, method));
             if (seen.hasSeenNothing()) {
                 // An interceptor responded by itself.
                 seen.responded(response.getStatusCode().value(), WholeResponse.headersOf(response));
@@ -115,9 +116,7 @@ final class RestCall implements ClientAdapter {
 
     /** Whether a request that an interceptor in front has replaced by that of this call is for the same. */
     private boolean isSameCall(HttpRequest original) {
-        return request.getMethod().equals(original.getMethod())
-                && Objects.equals(
-                        request.getURI().getRawPath(), original.getURI().getRawPath());
+        return target(request).equals(target(original));
     }
 
     private HttpRequest prepared(int attempt, RequestEnds ends) {
@@ -139,6 +138,11 @@ final class RestCall implements ClientAdapter {
 
     private List<String> values(String header) {
         return RestExchange.values(request.getHeaders(), header);
+    }
+
+    /** The method and path of a request. A second request with the same ones is the same call, sent again. */
+    static String target(HttpRequest request) {
+        return request.getMethod() + " " + request.getURI().getRawPath();
     }
 
     /** The name of the call within a scope: its method and URL, without the query. */

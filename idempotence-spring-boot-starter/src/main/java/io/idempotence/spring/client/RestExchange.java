@@ -33,6 +33,7 @@ final class RestExchange implements ClientHttpRequest {
     private final Watch watch;
     private final RequestEnds ends;
     private final RedirectRule redirects;
+    private final HttpMethod asked;
     private final URI uri;
     private final HttpMethod method;
     private final HttpHeaders headers = new HttpHeaders();
@@ -41,6 +42,7 @@ final class RestExchange implements ClientHttpRequest {
 
     /**
      * @param line the header's line of the call's ID
+     * @param asked the method of the call. An interceptor may send a request with another one
      */
     RestExchange(
             LogicalCall call,
@@ -49,6 +51,7 @@ final class RestExchange implements ClientHttpRequest {
             Watch watch,
             RequestEnds ends,
             RedirectRule redirects,
+            HttpMethod asked,
             URI uri,
             HttpMethod method) {
         this.call = call;
@@ -57,6 +60,7 @@ final class RestExchange implements ClientHttpRequest {
         this.watch = watch;
         this.ends = ends;
         this.redirects = redirects;
+        this.asked = asked;
         this.uri = uri;
         this.method = method;
     }
@@ -93,9 +97,8 @@ final class RestExchange implements ClientHttpRequest {
                     "another interceptor changed the Idempotency-Key of this call; remove it, or give"
                             + " the ID as a header of the request or with IdempotenceScope");
         }
-        int before = seen.status();
-        if (RedirectRule.mayBecomeGet(before) && !RedirectRule.showsNoExecution(before, method.name())) {
-            // An interceptor sends the request again, which may have been executed.
+        if (RedirectRule.mayBecomeGet(seen.status()) && !asked.equals(HttpMethod.GET)) {
+            // An interceptor sends a request after a redirect. The redirected one may have been executed.
             seen.mayHaveBeenSentBefore();
         }
         ClientHttpResponse response = exchange(uri, method);

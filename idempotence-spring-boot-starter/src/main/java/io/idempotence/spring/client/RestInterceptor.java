@@ -147,8 +147,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
     private record SentCall(HttpRequest request, ScopeHistory history) {
         /** @param made makes the history of a call that is new */
         static SentCall of(HttpRequest request, HttpRequest original, Supplier<ScopeHistory> made) {
-            String name = SentCall.class.getName() + " " + request.getMethod() + " "
-                    + request.getURI().getRawPath() + " "
+            String name = SentCall.class.getName() + " " + RestCall.target(request) + " "
                     + request.getHeaders().getFirst(IDEMPOTENCY_KEY);
             // An interceptor may send in two threads.
             synchronized (original) {

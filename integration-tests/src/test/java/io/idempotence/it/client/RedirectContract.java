@@ -70,6 +70,14 @@ abstract class RedirectContract extends ResponseContract {
                 .containsExactly("1", "2", "2");
     }
 
+    /** A stored redirect leads to the operation. It does not show that the operation was executed. */
+    @Test
+    void targetOfAReplayedRedirectDecides() {
+        path("/orders", redirect(307, "/v2/orders").withHeader("Idempotent-Replayed", "true"));
+        path("/v2/orders", status(404));
+        assertStatus(client().order(), follows() == Follows.NOT ? 307 : 404);
+    }
+
     /** {@link java.net.URI} drops the last segment of the path, and the POST would go to another address. */
     @ParameterizedTest
     @CsvSource({"?step=2, /v2/orders?step=2", "./7?x, /v2/7?x", "../../orders, /orders", "//127.0.0.1:PORT/v3, /v3"})

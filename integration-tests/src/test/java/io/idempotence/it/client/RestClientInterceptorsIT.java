@@ -3,6 +3,8 @@ package io.idempotence.it.client;
 import static com.github.tomakehurst.wiremock.client.WireMock.aResponse;
 import static com.github.tomakehurst.wiremock.client.WireMock.any;
 import static com.github.tomakehurst.wiremock.client.WireMock.anyUrl;
+import static com.github.tomakehurst.wiremock.client.WireMock.get;
+import static com.github.tomakehurst.wiremock.client.WireMock.urlEqualTo;
 import static io.idempotence.client.IdempotenceClientEvent.Result.FAILED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.REFUSED;
 import static io.idempotence.client.IdempotenceClientEvent.Result.UNKNOWN;
@@ -37,6 +39,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.core.SpringVersion;
 import org.springframework.http.HttpHeaders;
+import org.springframework.http.HttpMethod;
 import org.springframework.http.HttpRequest;
 import org.springframework.http.HttpStatusCode;
 import org.springframework.http.client.ClientHttpRequestInterceptor;
@@ -165,6 +168,27 @@ class RestClientInterceptorsIT extends WireMockTestBase {
     void callWhoseHandlerRedirectedOrFailedAndWhoseInterceptorThenReachesNobodyIsUnknown(int status) {
         alwaysGet(status(status));
         executedCallWhoseInterceptorThenReachesNobodyIsUnknown();
+    }
+
+    /** Where nobody follows redirects, for example. The page of the target says nothing about the operation. */
+    @Test
+    void executedCallWhoseInterceptorFollowsTheRedirectItselfIsUnknown() {
+        alwaysGet(status(303));
+        provider.stubFor(
+                get(urlEqualTo("/orders")).atPriority(1).willReturn(aResponse().withStatus(401)));
+        assertThatThrownBy(() -> order(fast().maxAttempts(1), (request, body, execution) -> {
+                    execution.execute(request, body).close();
+                    return execution.execute(
+                            new HttpRequestWrapper(request) {
+                                @Override
+                                public HttpMethod getMethod() {
+                                    return HttpMethod.GET;
+                                }
+                            },
+                            new byte[0]);
+                }))
+                .isInstanceOf(OutcomeUnknown.class);
+        assertThat(received()).hasSize(2);
     }
 
     /** A client whose interceptor in front of the client half sends each request first to {@code first}, and then where it belongs. */

@@ -52,7 +52,8 @@ public final class Observation {
     /** Keeps what the last request tells about the operation, because something else takes its place. */
     private void keepLast() {
         boolean failed = failure != null && !isNotSent();
-        earlierDoubt |= open || failed || isSuccess() || isReplayed() || isGatewayError() || isRefusedAfterAClaim();
+        boolean executed = isSuccess() || (isReplayed() && status != 307 && status != 308);
+        earlierDoubt |= open || failed || executed || isGatewayError() || isRefusedAfterAClaim();
         earlierFailure |= isOfAFailedHandler();
     }
 
@@ -60,7 +61,8 @@ public final class Observation {
     public void returned(int returnedStatus) {
         if (returnedStatus != status) {
             keepLast();
-            // A redirect that is followed with a GET. If it is followed here, it counts there.
+            // The response of an executed operation may be such a redirect. RedirectRule.follows counts one that is
+            // followed.
             earlierDoubt |= status >= 301 && status <= 303;
         }
     }
