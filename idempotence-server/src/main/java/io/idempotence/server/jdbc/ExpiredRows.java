@@ -47,25 +47,35 @@ final class ExpiredRows implements AutoCloseable {
 
     /**
      * Deletes one batch. A batch whose rows have large results may run into the timeout: after a failure the next one is half as large.
-     * It grows again with each batch of a backlog, slowly, because a failure costs the whole timeout.
+     * It grows again with each batch that works, slowly, because a failure costs the whole timeout.
      */
     private void deleteBatch() {
         boolean workedBefore = worked;
         boolean soon;
         try {
             soon = delete.applyAsInt(batch) >= batch;
-            batch = soon ? Math.min(LARGEST_BATCH, batch + batch / 8 + 1) : LARGEST_BATCH;
+            batch = Math.min(LARGEST_BATCH, batch + batch / 8 + 1);
             worked = true;
         } catch (RuntimeException | Error e) {
             // Any Throwable, because drivers also throw a LinkageError. The DataSource may be closed, too.
             if (!executor.isShutdown()) {
-                LOG.warn("expired records could not be deleted; the next cleanup retries", e);
+                warn(e, workedBefore);
             }
             soon = workedBefore;
             batch = Math.max(1, batch / 2);
             worked = false;
         }
         schedule(soon ? PAUSE.toMillis() : later());
+    }
+
+    /** @param workedBefore whether this may only show that the batch has grown too large, as it does time and again */
+    private static void warn(Throwable e, boolean workedBefore) {
+        String message = "expired records could not be deleted; a batch of half the size follows";
+        if (workedBefore) {
+            LOG.warn("{}: {}", message, e.toString());
+        } else {
+            LOG.warn(message, e);
+        }
     }
 
     /** Stops the cleanup. A running batch ends by itself: an interrupt would close the files of an embedded H2. */

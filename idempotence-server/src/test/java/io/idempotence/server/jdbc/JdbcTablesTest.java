@@ -27,6 +27,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Collectors;
 import javax.sql.DataSource;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -322,7 +323,8 @@ class JdbcTablesTest {
             Awaitility.await().until(() -> Databases.H2.number("SELECT COUNT(*) FROM swept") == 0);
             assertThat(log.warnings())
                     .extracting(ILoggingEvent::getFormattedMessage)
-                    .containsExactly("expired records could not be deleted; the next cleanup retries");
+                    .singleElement(InstanceOfAssertFactories.STRING)
+                    .startsWith("expired records could not be deleted; a batch of half the size follows");
         }
     }
 
