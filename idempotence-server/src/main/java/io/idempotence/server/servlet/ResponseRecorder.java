@@ -66,8 +66,9 @@ final class ResponseRecorder {
         }
         if (hidesSessionIds(written, body, kept)) {
             LOG.warn(
-                    "A response was compressed after a session ID had been put into one of its URLs; it is not stored, and duplicates are"
-                            + " refused as result-unavailable; put the filter that compresses before the idempotence filter");
+                    "A response was compressed after a session ID, or another parameter that counts as a secret, had been put into one of"
+                            + " its URLs; it is not stored, and duplicates are refused as result-unavailable;"
+                            + " put the filter that compresses before the idempotence filter");
             return false;
         }
         return true;

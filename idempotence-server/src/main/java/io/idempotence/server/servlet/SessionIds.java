@@ -4,10 +4,13 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.HashSet;
-import java.util.Set;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.Function;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
@@ -25,12 +28,18 @@ final class SessionIds {
      */
     private static final Pattern PARAMETER = Pattern.compile(";[^;/?#=]+=[^;/?#]+|(?<=[?&])[^?&#=]+=[^&#]{16,}");
 
-    /** The text that was inserted into URLs, for example {@code ;jsessionid=4711}. Immutable, and replaced by a larger set. */
-    private volatile Set<String> inserted = Set.of();
+    /** How a page may escape an equals sign: as in JSON by Gson, and as in HTML. */
+    private static final List<String> ESCAPED_EQUALS = List.of("\\u003d", "&#61;");
+
+    /**
+     * The text that was inserted into URLs, for example {@code ;jsessionid=4711}, in each form that it may have in a page. Immutable, and
+     * replaced by a larger list. Longer ones come first, because a shorter one may be their beginning.
+     */
+    private volatile List<String> inserted = List.of();
 
     /**
      * Remembers the parameters that {@code encoded} has and {@code url} has not; returns {@code encoded}. Other changes have nothing to do
-     * with a session: for example, filters insert versions into the URLs of resources.
+     * with a session: for example, filters insert versions into the URLs of resources, or escape characters.
      */
     @Nullable
     String encoded(@Nullable String url, @Nullable String encoded) {
@@ -39,16 +48,35 @@ final class SessionIds {
                     .matcher(encoded)
                     .results()
                     .map(MatchResult::group)
-                    .filter(parameter -> !url.contains(parameter))
+                    .filter(parameter -> !isIn(url, parameter))
                     .forEach(this::add);
         }
         return encoded;
     }
 
+    /** Whether a URL has a parameter, perhaps escaped otherwise if that is one of the query. */
+    private static boolean isIn(String url, String parameter) {
+        if (url.contains(parameter)) {
+            return true;
+        }
+        byte[] unescaped = unescaped(parameter);
+        return unescaped != null
+                && Stream.of(url.split("[?&#]")).anyMatch(own -> Arrays.equals(unescaped(own), unescaped));
+    }
+
+    private static byte @Nullable [] unescaped(String text) {
+        return FormRules.unescaped(new String(text.getBytes(StandardCharsets.UTF_8), StandardCharsets.ISO_8859_1));
+    }
+
     private synchronized void add(String id) {
-        Set<String> all = new HashSet<>(inserted);
-        if (all.add(id)) {
-            inserted = Set.copyOf(all);
+        if (!inserted.contains(id)) {
+            inserted = Stream.of(
+                            inserted.stream(),
+                            Stream.of(id),
+                            ESCAPED_EQUALS.stream().map(equals -> id.replace("=", equals)))
+                    .flatMap(Function.identity())
+                    .sorted(Comparator.comparing(String::length).reversed())
+                    .toList();
         }
     }
 

@@ -257,6 +257,57 @@ class ResponseHeadersIT extends FilterTestBase {
         assertThat(text(callAs(server, "SECOND-" + value))).isEqualTo("/a? /a?to=" + value + "&amp;" + rest);
     }
 
+    @Test
+    @DisplayName("P4: a parameter that a filter in front only escapes, or escapes otherwise, stays in a page")
+    void parameterThatIsOnlyEscapedStaysInAPage() {
+        ServletServer server = serveWithUrls(
+                (url, session) -> url.replace("ë", "%C3%AB").replace(" ", "+").replace("%2f", "%2F"),
+                (request, response) -> respond(
+                        response,
+                        201,
+                        response.encodeURL("/a?name=Zoë Example Street")
+                                + response.encodeURL("?to=%2f0123456789ABCDEF")));
+        String page = text(callAs(server, "FIRST"));
+        assertThat(page).isEqualTo("/a?name=Zo%C3%AB+Example+Street?to=%2F0123456789ABCDEF");
+        assertThat(text(callAs(server, "SECOND"))).isEqualTo(page);
+    }
+
+    @Test
+    void parameterWhoseValueHasAnInvalidEscapeIsNotGivenToAnother() {
+        ServletServer server = serveWithUrls(
+                (url, session) -> url + "?nonce=%" + session,
+                (request, response) -> respond(response, 201, response.encodeURL("/a")));
+        assertThat(text(callAs(server, "FIRST-0123456789ABCDEF"))).isEqualTo("/a?nonce=%FIRST-0123456789ABCDEF");
+        assertThat(text(callAs(server, "SECOND-0123456789ABCDEF"))).isEqualTo("/a?");
+    }
+
+    /** As Gson, and as some libraries for pages. */
+    @ParameterizedTest
+    @ValueSource(strings = {"\\u003d", "&#61;"})
+    void nonceWhoseEqualsSignIsEscapedIsNotGivenToAnother(String equals) {
+        ServletServer server = serveWithUrls(
+                (url, session) -> url + "?nonce=" + session,
+                (request, response) ->
+                        respond(response, 201, response.encodeURL("/a").replace("=", equals)));
+        assertThat(text(callAs(server, "0123456789ABCDE=")))
+                .isEqualTo("/a?nonce=0123456789ABCDE=".replace("=", equals));
+        assertThat(text(callAs(server, "SECOND"))).isEqualTo("/a?");
+    }
+
+    @Test
+    void nonceThatBeginsWithAnotherIsNotGivenToAnother() {
+        ServletServer server = serveWithUrls(
+                (url, session) -> url + "?nonce=" + session + url.substring(1),
+                (request, response) -> respond(
+                        response,
+                        201,
+                        Stream.of("/", "/a", "/ab", "/abc", "/abcd")
+                                .map(response::encodeURL)
+                                .collect(Collectors.joining(" "))));
+        callAs(server, "0123456789ABCDEF");
+        assertThat(text(callAs(server, "SECOND"))).isEqualTo("/? /a? /ab? /abc? /abcd?");
+    }
+
     /** As in Jetty. */
     @Test
     void sessionThatReplacesOneOfTheSameLengthIsNotGivenToAnother() {
