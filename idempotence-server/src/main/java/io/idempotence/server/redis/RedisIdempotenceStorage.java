@@ -196,7 +196,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         /**
          * Sets credentials, TLS, database and timeouts, instead of those of a URI.
          *
-         * @param config used as it is. If it sets no timeouts, they are the driver's, 2 s each, and not those of the class
+         * @param config used as it is. Without timeouts of its own it has the driver's, 2 s each, not this class's defaults
          * @throws IllegalArgumentException if a timeout is 0, which waits forever
          */
         public Builder client(JedisClientConfig config) {

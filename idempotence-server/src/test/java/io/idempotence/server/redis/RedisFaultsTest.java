@@ -250,6 +250,45 @@ class RedisFaultsTest {
         }
     }
 
+    /** Nobody else may call the node that hangs. */
+    @Test
+    void aLargeCompletionInAClusterIsEndedByCallsToOtherNodes() throws Exception {
+        assumeThat(System.getProperty("idempotence.test.jedis", ""))
+                .as("a version that can close a connection that writes")
+                .doesNotStartWith("6.");
+        JedisClientConfig impatient =
+                DefaultJedisClientConfig.builder().timeoutMillis(300).build();
+        try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start();
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(cluster.addresses())
+                        .client(impatient)
+                        .build()) {
+            Claim claim = Claims.claim(storage, keyIn(0, 5_000));
+            StorageKey elsewhere = keyIn(11_000, 16_384);
+            for (EmbeddedRedis node : cluster.nodes()) {
+                try (Jedis jedis = node.jedis()) {
+                    jedis.configSet("cluster-require-full-coverage", "no");
+                }
+            }
+            cluster.nodes().get(0).pause();
+            FutureTask<WriteResult> completion =
+                    new FutureTask<>(() -> storage.complete(claim, new byte[32 << 20], Claims.RETENTION));
+            new Thread(completion).start();
+
+            Awaitility.await().until(() -> {
+                orUnavailable(() -> storage.find(elsewhere));
+                return completion.isDone();
+            });
+            assertThatThrownBy(completion::get).hasCauseInstanceOf(StorageUnavailableException.class);
+        }
+    }
+
+    private static StorageKey keyIn(int firstSlot, int endSlot) {
+        return Stream.generate(Claims::newKey)
+                .filter(key -> SlotMigration.slotOf(key) >= firstSlot && SlotMigration.slotOf(key) < endSlot)
+                .findFirst()
+                .orElseThrow();
+    }
+
     @Test
     void emptyPoolIsUnavailableInABoundedTimeAndAnInterruptIsKept() throws Exception {
         ConnectionPoolConfig one = new ConnectionPoolConfig();

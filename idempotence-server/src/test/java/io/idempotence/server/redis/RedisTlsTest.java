@@ -2,6 +2,7 @@ package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
@@ -17,12 +18,15 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.server.storage.WriteResult;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.time.Duration;
 import java.util.UUID;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.tls.HeldCertificate;
 import org.junit.jupiter.api.AfterAll;
@@ -141,6 +145,32 @@ class RedisTlsTest {
                             e instanceof ExecutionRefusedException refused && refused.refusal() == Refusal.IN_PROGRESS)
                     .until(() -> idempotence.execute(id, () -> "run " + runs.incrementAndGet()), run -> true);
             assertThat(result).isEqualTo("run 1");
+        }
+    }
+
+    @Test
+    void aLargeCompletionIsUnavailableInABoundedTime() throws Exception {
+        assumeThat(System.getProperty("idempotence.test.jedis", ""))
+                .as("a version that can close a connection that writes")
+                .doesNotStartWith("6.");
+        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(uri)) {
+            Claim claim = Claims.claim(storage, Claims.newKey());
+            FutureTask<WriteResult> completion =
+                    new FutureTask<>(() -> storage.complete(claim, new byte[32 << 20], Claims.RETENTION));
+            redis.pause();
+            try {
+                new Thread(completion).start();
+                await().atMost(Duration.ofSeconds(30)).until(() -> {
+                    assertThatThrownBy(() -> storage.renew(claim, Claims.LEASE))
+                            .isInstanceOf(StorageUnavailableException.class);
+                    return completion.isDone();
+                });
+            } finally {
+                redis.resume();
+            }
+            assertThatThrownBy(completion::get)
+                    .hasCauseInstanceOf(StorageUnavailableException.class)
+                    .hasRootCauseInstanceOf(SocketTimeoutException.class);
         }
     }
 

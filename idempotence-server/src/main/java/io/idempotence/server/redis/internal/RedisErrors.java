@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 public final class RedisErrors {
     private static final String CORRUPT = "IDEMCORRUPT ";
     private static final String UNKNOWN_SCRIPT = "NOSCRIPT ";
+    private static final String WAIT_ON_REPLICA = "WAIT cannot be used with replica";
     /** A part of the error up to Redis 7.0. Later ones name the command. */
     private static final String DENIED_IN_SCRIPT = "can't run this command";
     /** The form of an error reply: its code; up to Redis 6.2, for a script, its position, and then a minus. */
@@ -57,6 +58,11 @@ public final class RedisErrors {
     /** Whether the server responds, but is a replica. */
     public static boolean isReplica(Throwable e) {
         return REPLICA.matcher(code(e)).matches();
+    }
+
+    /** Whether a replica refuses {@code WAIT}. */
+    public static boolean isWaitOnReplica(Throwable e) {
+        return text(e).contains(WAIT_ON_REPLICA);
     }
 
     /** Whether Redis is healthy, and refuses this write because it is full. */

@@ -33,14 +33,16 @@ final class CallPipeline {
     /**
      * @param replyTimeout how long the server may send nothing; twice as long for all replies
      * @param replicaWait what to wait for after the last call, or null. The reply is the last one of every caller
+     * @param large those of all servers. So a call to one ends what another has not read in time
      * @param dropConnections called if the other open connections may be useless
      */
-    CallPipeline(Duration replyTimeout, @Nullable ReplicaWait replicaWait, Runnable dropConnections) {
+    CallPipeline(
+            Duration replyTimeout, @Nullable ReplicaWait replicaWait, LargeRoundTrips large, Runnable dropConnections) {
+        this.large = large;
         this.dropConnections = dropConnections;
         this.replicaWait = replicaWait;
         this.replicaMillis = replicaWait == null ? 0 : replicaWait.timeout().toMillis();
         this.maxNanos = replyTimeout.plusMillis(replicaMillis).toNanos() * 2;
-        this.large = new LargeRoundTrips(longest());
     }
 
     /**
@@ -53,7 +55,7 @@ final class CallPipeline {
         boolean isUsable = false;
         try {
             List<List<Object>> replies = isLarge(callers)
-                    ? large.run(connection, () -> roundTripOnOneSocket(connection, callers, sentAt))
+                    ? large.run(connection, longest(), () -> roundTripOnOneSocket(connection, callers, sentAt))
                     : roundTripOnOneSocket(connection, callers, sentAt);
             lastReplies = System.nanoTime();
             isUsable = ofPrimary(replies);
@@ -75,7 +77,7 @@ final class CallPipeline {
         }
     }
 
-    /** Only one with a single caller can be. */
+    /** A batch of several callers never is: see {@link FlatCombiner#takeOthers}. */
     private static boolean isLarge(List<List<RedisCall>> callers) {
         return callers.size() == 1 && RedisCall.bytes(callers.get(0)) > SOCKET_BYTES;
     }

@@ -1,6 +1,7 @@
 package io.idempotence.server.redis.internal.jedis;
 
 import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.Queue;
@@ -16,27 +17,30 @@ import redis.clients.jedis.exceptions.JedisConnectionException;
  * its own.
  */
 final class LargeRoundTrips {
+    /** Null in Jedis 6.0, which cannot close a connection that writes. */
+    private static final @Nullable Method FORCE_DISCONNECT = forceDisconnect();
+
     private final Queue<LargeRoundTrip> underWay = new ConcurrentLinkedQueue<>();
-    private final long maxNanos;
 
     /** Each is equal only to itself. Whoever removes it from the queue decides about its connection. */
     private static final class LargeRoundTrip {
         final Connection connection;
-        final long since = System.nanoTime();
+        final long due;
 
-        LargeRoundTrip(Connection connection) {
+        LargeRoundTrip(Connection connection, Duration longest) {
             this.connection = connection;
+            this.due = System.nanoTime() + longest.toNanos();
         }
     }
 
-    /** @param longest how long one may take */
-    LargeRoundTrips(Duration longest) {
-        this.maxNanos = longest.toNanos();
-    }
-
-    /** @throws JedisConnectionException if the connection was closed meanwhile, or is about to be */
-    <T> T run(Connection connection, Supplier<T> roundTrip) {
-        LargeRoundTrip own = new LargeRoundTrip(connection);
+    /**
+     * Makes a large round trip.
+     *
+     * @param longest how long it may take
+     * @throws JedisConnectionException if the connection was closed meanwhile, or is about to be
+     */
+    <T> T run(Connection connection, Duration longest, Supplier<T> roundTrip) {
+        LargeRoundTrip own = new LargeRoundTrip(connection, longest);
         underWay.add(own);
         T replies;
         try {
@@ -63,23 +67,29 @@ final class LargeRoundTrips {
 
     /** Closes the connections of those that take too long. Costs next to nothing if none is under way. */
     void closeOverdue() {
-        for (LargeRoundTrip first = underWay.peek(); first != null; first = underWay.peek()) {
-            if (System.nanoTime() - first.since <= maxNanos) {
-                return;
-            }
-            if (underWay.remove(first)) {
-                close(first.connection);
+        for (LargeRoundTrip one : underWay) {
+            if (System.nanoTime() - one.due > 0 && underWay.remove(one)) {
+                close(one.connection);
             }
         }
     }
 
     private static void close(Connection connection) {
+        if (FORCE_DISCONNECT == null) {
+            return;
+        }
         try {
-            Connection.class.getMethod("forceDisconnect").invoke(connection);
-        } catch (NoSuchMethodException e) {
-            // Jedis 6.0 cannot close a connection that writes.
+            FORCE_DISCONNECT.invoke(connection);
         } catch (IllegalAccessException | InvocationTargetException e) {
             throw new IllegalStateException("the driver cannot close a connection", e);
+        }
+    }
+
+    private static @Nullable Method forceDisconnect() {
+        try {
+            return Connection.class.getMethod("forceDisconnect");
+        } catch (NoSuchMethodException e) {
+            return null;
         }
     }
 }

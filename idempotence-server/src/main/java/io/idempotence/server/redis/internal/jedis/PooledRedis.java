@@ -38,6 +38,7 @@ abstract class PooledRedis implements Redis {
     private final String name;
     private final Limits limits;
     private final @Nullable ReplicaWait replicaWait;
+    private final LargeRoundTrips large = new LargeRoundTrips();
     private volatile boolean closed;
 
     /**
@@ -229,7 +230,7 @@ abstract class PooledRedis implements Redis {
         }
 
         private RedisServer combiner(@Nullable ReplicaWait wait) {
-            CallPipeline pipeline = new CallPipeline(limits.maxReply(), wait, this::dropConnections);
+            CallPipeline pipeline = new CallPipeline(limits.maxReply(), wait, large, this::dropConnections);
             return new FlatCombiner(this::connection, pipeline, limits.connections(), limits.maxWait());
         }
 

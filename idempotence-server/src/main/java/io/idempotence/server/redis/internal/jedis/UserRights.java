@@ -13,8 +13,6 @@ import org.jspecify.annotations.Nullable;
 final class UserRights {
     private static final LuaScript PROBE = LuaScript.load("rights.lua", byte[].class, List.class);
 
-    private static final String WAIT_ON_REPLICA = "WAIT cannot be used with replica";
-
     private final Function<RedisCall, Object> send;
     private final List<String> missing = new ArrayList<>();
 
@@ -47,8 +45,8 @@ final class UserRights {
         try {
             return send.apply(call);
         } catch (NothingWrittenException e) {
-            // Whatever the rights. That the server is a replica is not checked here.
-            if (!String.valueOf(e.reason().getMessage()).contains(WAIT_ON_REPLICA)) {
+            // A replica refuses WAIT whatever the user's rights; checkSetUp reports the replica.
+            if (!RedisErrors.isWaitOnReplica(e.reason())) {
                 missing.add(RedisErrors.missingRight(e.reason()).orElseThrow(() -> e));
             }
             return null;

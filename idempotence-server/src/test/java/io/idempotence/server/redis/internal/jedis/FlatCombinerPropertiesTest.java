@@ -291,7 +291,7 @@ class FlatCombinerPropertiesTest {
             ExecutorService executor = Executors.newFixedThreadPool(CALLERS, threads::unstarted);
             try (ScriptedRedis server = new ScriptedRedis(this::reply);
                     ConnectionPool pool = pool(server, connections)) {
-                CallPipeline pipeline = new CallPipeline(replyTimeout, null, () -> {});
+                CallPipeline pipeline = new CallPipeline(replyTimeout, null, new LargeRoundTrips(), () -> {});
                 this.pool = pool;
                 FlatCombiner combiner = new FlatCombiner(() -> lent(pool), pipeline, connections, maxWait);
                 List<Future<?>> ends = new ArrayList<>();

@@ -79,7 +79,7 @@ class FlatCombinerTest {
                     lent.incrementAndGet();
                     return calls.connections().getConnection();
                 },
-                new CallPipeline(LONG, null, () -> {}),
+                new CallPipeline(LONG, null, new LargeRoundTrips(), () -> {}),
                 1,
                 LONG);
         calls.holdUp(() -> combiner.ask(List.of(find("first"))));
@@ -220,7 +220,7 @@ class FlatCombinerTest {
                     }
                     return calls.connections().getConnection();
                 },
-                new CallPipeline(LONG, null, () -> {}),
+                new CallPipeline(LONG, null, new LargeRoundTrips(), () -> {}),
                 1,
                 LONG);
         assertThatThrownBy(() -> combiner.ask(List.of(find("third")))).isInstanceOf(StackOverflowError.class);

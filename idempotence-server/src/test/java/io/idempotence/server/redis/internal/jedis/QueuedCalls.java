@@ -107,7 +107,10 @@ final class QueuedCalls implements AutoCloseable {
                 pool);
         PooledRedis.Limits limits = new PooledRedis.Limits(connections, LONG, LONG);
         combiner = new FlatCombiner(
-                provider::getConnection, new CallPipeline(LONG, replicaWait, () -> {}), connections, LONG);
+                provider::getConnection,
+                new CallPipeline(LONG, replicaWait, new LargeRoundTrips(), () -> {}),
+                connections,
+                LONG);
         redis = new PooledRedis.Primary("Redis", provider, limits, replicaWait, provider::close);
     }
 
