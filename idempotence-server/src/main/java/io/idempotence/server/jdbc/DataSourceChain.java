@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
 /** The application's {@code DataSource} and those that it wraps, as far as they are visible. */
 record DataSourceChain(List<Object> chain) {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
-    /** The connection timeout from which {@link #warnOfLongWaits} warns. A request without a connection holds its thread for that time. */
+    /** The longest wait for a connection without a warning. A request without a connection holds its thread for that time. */
     private static final Duration LONG_WAIT = Duration.ofSeconds(5);
 
     private static final int MOST = 10;
@@ -68,12 +68,14 @@ record DataSourceChain(List<Object> chain) {
     }
 
     private static void warnOfLongWait(String setting, long millis) {
-        if (millis <= 0 || millis > LONG_WAIT.toMillis()) {
+        // With 0, DBCP2 does not wait; the others have no limit.
+        boolean unlimited = millis < 0 || (millis == 0 && !setting.equals("maxWaitMillis"));
+        if (unlimited || millis > LONG_WAIT.toMillis()) {
             LOG.warn(
                     "the pool's {} {}: while the database is out of reach or the pool exhausted, each request holds its thread as"
                             + " long as it waits; set it to {} ms or less, or give the records a small pool of their own",
                     setting,
-                    millis <= 0 ? "sets no limit" : "is " + millis + " ms",
+                    unlimited ? "sets no limit" : "is " + millis + " ms",
                     LONG_WAIT.toMillis());
         }
     }

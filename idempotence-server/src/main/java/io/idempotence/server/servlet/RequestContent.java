@@ -134,9 +134,9 @@ final class RequestContent implements AutoCloseable {
             return RequestFingerprint.ofParameters(request);
         }
         throw new IllegalStateException(
-                "a filter in front of the idempotence filter has read the request body, so that it cannot be"
-                        + " compared; put the idempotence filter before it, or let it pass on a request that can be read again;"
-                        + " or the body is multipart and has no parts");
+                "the request body cannot be compared: it is multipart and has no parts, or a filter in front of the idempotence filter"
+                        + " has read it; put the idempotence filter before that filter, or let that filter pass on a request that can be"
+                        + " read again");
     }
 
     /** Whether somebody has parsed a form. If a filter in front has read it as a stream, only the parameters of the query are left. */

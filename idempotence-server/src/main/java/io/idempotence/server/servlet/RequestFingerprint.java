@@ -123,7 +123,7 @@ final class RequestFingerprint {
         }
         digest.add(headers.size());
         headers.forEach((name, lines) -> {
-            add(name);
+            addDecoded(name, UNDECODABLE_PART);
             digest.add(lines.size());
             lines.forEach(line -> addDecoded(line, UNDECODABLE_PART));
         });

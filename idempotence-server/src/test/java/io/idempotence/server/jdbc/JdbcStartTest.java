@@ -221,8 +221,10 @@ class JdbcStartTest {
     @Test
     void poolsOfOtherMakersAreWarnedOfToo() {
         assertThat(warnings(new MaxWait(-1))).singleElement().asString().contains("maxWait sets no limit");
+        assertThat(warnings(new MaxWait(0))).singleElement().asString().contains("maxWait sets no limit");
         assertThat(warnings(new MaxWait(6_000))).singleElement().asString().contains("maxWait is 6000 ms");
         assertThat(warnings(new MaxWaitMillis(-1))).singleElement().asString().contains("maxWaitMillis sets no limit");
+        assertThat(warnings(new MaxWaitMillis(0))).isEmpty();
         assertThat(warnings(new MaxWait(2_000))).isEmpty();
         assertThat(warnings(new MaxWaitMillis(5_000))).isEmpty();
     }

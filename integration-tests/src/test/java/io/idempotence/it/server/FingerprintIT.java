@@ -372,7 +372,8 @@ class FingerprintIT extends FilterTestBase {
         "name,UTF-8",
         "file,UTF-8",
         "type,UTF-8",
-        "header,UTF-8"
+        "header,UTF-8",
+        "header name,UTF-8"
     })
     @DisplayName("P5: parts that the container could not decode are refused if it does not keep their bytes")
     void undecodablePartsOfTwoRequestsLookedTheSame(String what, String encoding) {
@@ -419,6 +420,7 @@ class FingerprintIT extends FilterTestBase {
             case "part" -> "name=\"to\"\r\nContent-Type: text/plain;charset=" + encoding + "\r\n\r\n" + text;
             case "name" -> "name=\"" + text + "\"\r\n\r\n1";
             case "header" -> "name=\"to\"; filename=\"f\"\r\nX-Signature: " + text + "\r\n\r\n1";
+            case "header name" -> "name=\"to\"; filename=\"f\"\r\nX-" + text.replace('?', 'e') + ": 1\r\n\r\n1";
             case "file" -> "name=\"to\"; filename=\"" + text + "\"\r\nContent-Type: text/plain\r\n\r\n1";
             default -> "name=\"to\"; filename=\"f\"\r\nContent-Type: text/plain;x=\"" + text + "\"\r\n\r\n1";
         };
