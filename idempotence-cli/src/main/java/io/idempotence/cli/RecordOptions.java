@@ -41,19 +41,19 @@ final class RecordOptions {
     @Option(
             names = "--principal",
             paramLabel = "<name>",
-            description = "Whose request it was, where the container authenticates callers.")
+            description = "The user whose request it was, if the service authenticates its callers.")
     private @Nullable String principal;
 
     @Option(
             names = "--scope",
             paramLabel = "<scope>",
-            description = "Whose request it was, where the filter has a scope of its own, or whose execution.")
+            description = "The scope of the request, if the filter sets its own scopes, or of the execution.")
     private @Nullable String scope;
 
     @Option(
             names = "--operation",
             paramLabel = "<name>",
-            description = "The operation of an execution that was given one. Looks at executions only.")
+            description = "The operation of an execution, if it has one. Looks at executions only.")
     private @Nullable String operation;
 
     /** The use of an ID. Each use of the same ID has a record of its own. */

@@ -84,7 +84,7 @@ final class StorageOptions {
     @Option(
             scope = ScopeType.INHERIT,
             names = "--in-transaction",
-            description = "The service uses the database in transaction.")
+            description = "The service uses the database in in-transaction mode.")
     private boolean inTransaction;
 
     @Option(

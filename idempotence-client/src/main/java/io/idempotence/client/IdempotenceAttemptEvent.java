@@ -16,10 +16,10 @@ import java.util.OptionalInt;
  * @param status the status of the response, or empty if there was none
  * @param requests the requests that were passed to the HTTP client: one, and one more for each poll; 0 if making the request failed.
  *     Repetitions by the client itself, redirects, and requests that interceptors make of their own are not counted
- * @param polls how many times this attempt was sent again because an earlier one still ran
- * @param waited how long this attempt waited for an earlier one: between its polls, and while the server half held its requests. A request
- *     that got a stored response, or a refusal because the earlier attempt still runs, counts with all of its time. Zero if it met no
- *     earlier one, at most {@code duration}
+ * @param polls how many times this attempt was sent again because an earlier attempt was still running
+ * @param waited the time that this attempt spent waiting for an earlier attempt, at most {@code duration}: its polls and the pauses between
+ *     them, including the time for which the server half held a request. If its last request got a stored response, or was refused because
+ *     the earlier attempt was still running, the whole attempt counts. Zero if it met no earlier attempt
  * @param duration from the beginning of the attempt to its end, waits for an earlier attempt included
  * @param waitBeforeNext the wait before the next attempt, or empty if this was the last one
  */
@@ -62,16 +62,16 @@ public record IdempotenceAttemptEvent(
         /** Sent, with an unknown outcome: may be retried only with an ID. */
         UNDETERMINED,
 
-        /** A status that may be different in another attempt. */
+        /** A status that a retry may change. */
         RETRYABLE,
 
-        /** An earlier attempt was still running when the time was over. */
+        /** An earlier attempt was still running when this attempt ended. */
         IN_PROGRESS,
 
         /** Another refusal of the server half. */
         REFUSED,
 
-        /** A response that another attempt does not change, or a failure on this side. */
+        /** A response that a retry would not change, or a failure on the client side. */
         FINAL
     }
 }

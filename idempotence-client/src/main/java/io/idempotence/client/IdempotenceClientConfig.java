@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@code retry.jitter}</td><td>1.0</td><td>the random share of the bound: 1.0 waits 0 to the bound</td></tr>
  * <tr><td>{@code retry.statuses}</td><td>408, 425, 429, 500, 502, 503, 504</td><td>statuses that are retried</td></tr>
  * <tr><td>{@code in-progress.prefer-wait}</td><td>5s</td><td>how long the server may hold a duplicate of a running request, in
- * whole seconds. Cut to half a second below the read timeout, which itself is cut to what is left of the deadline. 0s sends no
- * preference</td></tr>
+ * whole seconds. Limited to half a second less than the read timeout, which is itself limited to the time left until the deadline.
+ * 0s sends no preference</td></tr>
  * <tr><td>{@code budget.capacity}, {@code .cost}, {@code .refund}</td><td>500, 5, 1</td><td>see {@link RetryBudget}</td></tr>
  * <tr><td>{@code server-retention}</td><td>24h</td><td>how long the server half remembers an ID; the deadline must be
  * shorter</td></tr>
@@ -41,8 +41,8 @@ import org.jspecify.annotations.Nullable;
  * </table>
  *
  * <p>Durations are written {@code 100ms}, {@code 10s}, {@code 2m}, {@code 1h}, {@code 7d} or in ISO-8601. The retry settings form the
- * default policy. An instance in the {@link IdempotenceClientConfigBuilder#retryRegistry registry} replaces them for the client or method
- * whose name it has.
+ * default policy. A retry instance in the {@link IdempotenceClientConfigBuilder#retryRegistry registry} replaces them for the client or
+ * method of the same name.
  *
  * <p>Code overrides loaded settings: {@code IdempotenceClientConfig.load().toBuilder().deadline(...).build()}.
  *

@@ -161,8 +161,9 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     /**
-     * Sets the statuses that are retried. A status that is not listed ends the call. A 5xx except 500, 501, 503 and 505 then ends it as
-     * unknown. So does 408, 425, 429, 500 or 503 if an earlier attempt is in doubt, because it does not show the outcome of that one.
+     * Sets the statuses that are retried. A status that is not listed ends the call. An unlisted 5xx other than 500, 501, 503 and 505 ends
+     * it with an unknown outcome. While an earlier attempt is in doubt, so does an unlisted 408, 425, 429, 500 or 503, because these
+     * statuses do not show the outcome of the earlier attempt.
      *
      * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
      */
@@ -215,9 +216,10 @@ public final class IdempotenceClientConfigBuilder {
 
     /**
      * Sets the registry in which a retry is looked up at every call: {@code <client>#<method>}, then {@code <client>}, then {@code
-     * idempotence}. Only existing instances are used. The instance found is replaced in the registry by one that also obeys deadline,
-     * budget, Retry-After and the outcome of the attempt. For other calls it behaves as before, and its events also reach the consumers
-     * of the replaced instance. Its exception predicate can forbid a retry but cannot force one. Its result predicate is not used.
+     * idempotence}. Only existing instances are used. The instance that is found is replaced in the registry by one that also obeys the
+     * deadline, the budget, Retry-After and the outcome of the attempt. Outside of the client half, the new instance behaves like the old
+     * one, and its events also reach the consumers of the old one. Its exception predicate can forbid a retry but cannot force one. Its
+     * result predicate is not used.
      *
      * @param registry the application's
      */
@@ -246,9 +248,9 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     /**
-     * Sets the executor that starts the second and later attempts of calls that return a future. The first attempt starts in the
-     * caller's thread. Pass one that carries the thread-locals that interceptors need, such as a security context, or whose threads may
-     * block, if the HTTP client blocks.
+     * Sets the executor that starts the second and later attempts of calls that return a future. The first attempt starts in the caller's
+     * thread. The executor must carry the thread-locals that interceptors need, such as a security context. If the HTTP client blocks, the
+     * executor's threads must be allowed to block.
      *
      * @param executor the common fork-join pool by default. If it rejects an attempt, the call ends as if no attempts were left. If it
      *     drops one, the call ends half a second after the deadline

@@ -9,8 +9,8 @@ package io.idempotence.client;
 @FunctionalInterface
 public interface IdempotenceClientListener {
     /**
-     * Called once for each call that reached an attempt, after its last one, and for a call that reached none while an earlier call with
-     * its ID is in doubt.
+     * Called at most once for each call. If the call made an attempt, it is called after the last one. If the call made no attempt, it is
+     * called only if an earlier call with the same ID is in doubt.
      *
      * @param event the end of the call
      */
@@ -25,8 +25,8 @@ public interface IdempotenceClientListener {
     default void onAttempt(IdempotenceAttemptEvent event) {}
 
     /**
-     * Called before the first attempt of a call, on the thread that makes the call. The listener that it returns gets the attempts and the
-     * end of this call, and this one does not. Returns this listener unless overridden.
+     * Called before the first attempt of a call, on the thread that makes the call. The returned listener, and not this one, gets the
+     * attempts and the end of the call. Returns this listener unless overridden.
      *
      * @param client the target's name, as in the events
      * @param method the client method, as in the events

@@ -28,8 +28,9 @@ import org.jspecify.annotations.Nullable;
  * (GET, or PUT without {@code @Idempotent}) do not affect the scope. The caller's own header argument overrides the scope's ID, but not
  * that of {@link #resume}.
  *
- * <p><b>Scopes compose.</b> The innermost ID counts until its scope ends. Every {@link #saving saver} around the call gets the ID in
- * effect. A call inside {@link #resume} is in doubt. Another ID inside it is an {@link IllegalStateException}, and nothing is sent.
+ * <p><b>Scopes compose.</b> The ID of the innermost scope applies until that scope ends. Every {@link #saving saver} around the call gets
+ * the ID in effect. A call inside {@link #resume} starts in doubt. A call inside it with another ID throws an {@link
+ * IllegalStateException}, and nothing is sent.
  *
  * <p><b>One thread.</b> A scope applies to the calling thread, from entry to exit, and to work {@link #carried(Runnable) carried} to
  * other threads. It does not apply to calls made <em>by</em> a call, such as an interceptor that fetches a token.
@@ -122,13 +123,14 @@ public final class IdempotenceScope {
      * connection, 401, 503, most refusals, an interceptor that throws, a body that cannot be written, or a circuit breaker of Resilience4j
      * around a Feign client.
      *
-     * <p>The call must take its ID in this thread, or in work {@link #carried(Runnable) carried} from it. Feign calls do, also those that
-     * return a future, and OkHttp's {@code execute}. Around OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}. Such a call
-     * does not start in doubt: a failure to send then means "not sent" of this request only, and an ID that the server half may have
-     * forgotten is not refused.
+     * <p>The call must take its ID in this thread, or in work {@link #carried(Runnable) carried} from it. Feign calls do, including those
+     * that return a future, and so does OkHttp's {@code execute}. Around OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}.
+     * A call inside {@code with} does not start in doubt. If it is not sent, that says nothing about the first call, and an ID that the
+     * server half may have forgotten is not refused.
      *
-     * <p>Code in front of the client half may throw without calling it: an OkHttp interceptor that was added before, a layer around the
-     * Feign proxy, an {@code Error}. The call then ends with that exception, which cannot tell the outcome of the first call either.
+     * <p>Code in front of the client half may throw before it reaches the client half: an OkHttp interceptor that was added earlier, a
+     * layer around the Feign proxy, an {@code Error}. The call then ends with that exception, which does not show the outcome of the first
+     * call.
      *
      * @param id the call's ID
      * @param firstSentAt when the call was first sent, or shortly before: {@link OutcomeUnknown#firstSentAt()}, or the time at which the ID
@@ -138,10 +140,11 @@ public final class IdempotenceScope {
      * @param <X> what it throws
      * @return what {@code call} returns
      * @throws X what {@code call} throws; an {@link OutcomeUnknown} if the outcome is still unknown
-     * @throws IllegalStateException inside a {@code resume} of another ID, or if {@code call} returned without a call that carries an ID.
-     *     Thrown by the call itself, with nothing sent, if it has another ID, or if {@link IdempotenceClientConfig#serverRetention()} will
-     *     be over before its deadline: the server half may have forgotten the ID and would execute the call again, so check the business
-     *     data instead. With OkHttp, what the call throws is the cause of an {@link java.io.IOException}
+     * @throws IllegalStateException inside a {@code resume} of another ID, or if {@code call} returned without making a call that carries
+     *     an ID. The call itself throws it, and sends nothing, if it has another ID, or if {@link
+     *     IdempotenceClientConfig#serverRetention()} will be over before its deadline. In the latter case the server half may have
+     *     forgotten the ID and would execute the call again, so check the business data instead. With OkHttp, what the call throws is the
+     *     cause of an {@link java.io.IOException}
      */
     public static <T extends @Nullable Object, X extends Throwable> T resume(
             IdempotenceId id, Instant firstSentAt, Work<T, X> call) throws X {

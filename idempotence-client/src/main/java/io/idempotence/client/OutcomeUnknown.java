@@ -9,16 +9,17 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Keep the {@link #id()}. Make the same call again under it, with {@link IdempotenceScope#resume} or the header argument. It then gets
  * the first call's result, or is executed once. That holds as long as the server half remembers the ID (its retention, 24 hours by
- * default). Afterwards the call would be executed as a new one, so check the business data instead. If the server's process died during
- * the execution, the outcome stays unknown until a person or a rule there has decided.
+ * default). Afterwards the call would be executed as a new one, so check the business data instead. If the server's process died during the
+ * execution, the outcome stays unknown until an operator or a recovery rule at the server has resolved it.
  */
 public interface OutcomeUnknown {
     /** {@return the ID that every attempt carried} */
     IdempotenceId id();
 
     /**
-     * When the first request of the call left, by this machine's clock. Keep it with the ID: the server half may forget the ID one
-     * retention later. For a resumed call it is the time passed to {@link IdempotenceScope#resume}, so that repetitions do not move it.
+     * When the first request of the call was sent, by this machine's clock. Keep it with the ID: the server half may forget the ID one
+     * retention later. For a resumed call it is the time passed to {@link IdempotenceScope#resume}, so that resuming again does not change
+     * it.
      */
     Instant firstSentAt();
 

@@ -7,8 +7,8 @@ import java.util.Optional;
 /**
  * A refusal by the server half that ended a call, in place of the operation's response. The exceptions of all clients implement it.
  *
- * <p>If it is {@linkplain Refusal#retryable() retryable}, the attempts, the deadline or the budget were over: make the call again later
- * under the same ID. Otherwise another attempt does not change it.
+ * <p>If the refusal is {@linkplain Refusal#retryable() retryable}, the call ended because its attempts, deadline or budget were used up:
+ * make the call again later under the same ID. A retry does not change any other refusal.
  *
  * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response is not stored. {@link
  * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknown} instead.

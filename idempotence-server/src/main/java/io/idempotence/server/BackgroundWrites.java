@@ -144,7 +144,7 @@ final class BackgroundWrites implements AutoCloseable {
             } else if (isTime) {
                 Duration doubled = delay.multipliedBy(2);
                 schedule(write, doubled.compareTo(LONGEST_DELAY) < 0 ? doubled : LONGEST_DELAY);
-                // Only now: no retry depends on a log.
+                // Logged last, because a retry must not depend on the log.
                 events.logStorageFailed(write.id, "a background write failed", e);
             } else {
                 done(write);
@@ -153,7 +153,7 @@ final class BackgroundWrites implements AutoCloseable {
             return;
         }
         done(write);
-        // A log that fails is no failed write.
+        // A failure of the log is not a failure of the write.
         Events.LOG.debug("a write that had failed before needs no further attempt");
     }
 

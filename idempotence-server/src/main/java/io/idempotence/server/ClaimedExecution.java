@@ -145,8 +145,8 @@ public final class ClaimedExecution implements IdempotentExecution {
     }
 
     /**
-     * The policy's verdict for a response: that for the exception that was {@linkplain #rendered rendered} as it, if one is set, else that
-     * for its status.
+     * The policy's verdict for a response: the verdict for the exception that was {@linkplain #rendered rendered} as this response, if the
+     * policy sets one, else the verdict for the status.
      *
      * @param status the status of the handler's response
      * @return the policy's verdict; {@code RELEASE} instead of {@code UNKNOWN} if the handler declared that nothing took effect

@@ -117,7 +117,7 @@ final class EndRecorder {
             writeLater(end, e);
             return insteadOfOwn(end, Optional.empty());
         }
-        // Outside the guard: a slow listener or log is no slow storage.
+        // Outside the guard, so that a slow listener or log does not count as a slow storage.
         return insteadOfOwn(end, written(end, result));
     }
 
@@ -125,7 +125,7 @@ final class EndRecorder {
         try {
             parts.events().storageFailed(id, "a completion is not recorded yet", cause);
         } finally {
-            // No retry depends on a log.
+            // The retry must not depend on the log.
             retry(end);
         }
     }
@@ -134,7 +134,7 @@ final class EndRecorder {
         endIsPending = true;
         Runnable afterwards = () -> parts.leases().ended(lease);
         if (!parts.writes().offer(id, end.size(), policy.retention(), () -> sendAgain(end), afterwards)) {
-            // Given up, it would look abandoned, and might run again.
+            // If this end were given up, the record would look abandoned, and the operation might run again.
             End small = end.withoutResult();
             parts.writes().retry(id, small.size(), policy.retention(), () -> sendAgain(small), afterwards);
             parts.events()
@@ -148,12 +148,12 @@ final class EndRecorder {
 
     private void sendAgain(End end) {
         WriteResult result = markingFailedRelease(end, () -> store(end));
-        // A listener or a log that fails is no failed write.
+        // A failure of a listener or the log is not a failure of the write.
         Scheduler.runLogged(() -> written(end, result));
     }
 
     /**
-     * Sends a write, and marks a release that fails: it may have been executed, and the retry then meets what it left. A repeated
+     * Sends a write. Marks a release that fails: the storage may have executed it, and the retry then finds its effect. A repeated
      * completion needs no mark, because it finds its own result.
      */
     private WriteResult markingFailedRelease(End end, Supplier<WriteResult> sending) {

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 
 /**
  * The operators' view of a service's records: find one, list the uncertain ones, resolve one, delete one. No method runs an operation.
- * After a record is resolved as not applied, or deleted, the next attempt runs it.
+ * After a record is resolved as not applied, or deleted, the next attempt runs the operation.
  *
  * <p>An <i>uncertain</i> record is {@link State#ABANDONED} or {@link State#UNKNOWN}: later attempts are refused as
  * outcome-unknown until a person has checked the business data and resolves it (T17).

@@ -2,7 +2,7 @@ package io.idempotence.server;
 
 /**
  * An event of the server half that operators may want to count. An attempt that waits for another one is counted as {@link #IN_PROGRESS}
- * when it arrives. When it gets its response, that is counted, too, unless it is refused as in progress.
+ * when it arrives. After the wait its result is counted as well, unless the attempt is refused as in progress.
  */
 public enum IdempotenceEvent {
     /** A first attempt, or one after a release, got the claim. */

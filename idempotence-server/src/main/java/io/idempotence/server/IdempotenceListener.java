@@ -79,7 +79,7 @@ public interface IdempotenceListener {
          * Called on each thread that is about to run the handler of an attempt, or the work of an {@code execute}: for a request once in
          * each of its dispatches. Does nothing unless overridden.
          *
-         * @return called on the same thread when that has returned, before the end is recorded there
+         * @return called on the same thread when the handler or the work has returned, before its end is recorded there
          */
         default Runnable enter() {
             return () -> {};

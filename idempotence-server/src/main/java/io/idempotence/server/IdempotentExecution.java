@@ -43,9 +43,9 @@ public interface IdempotentExecution {
     Claim claim();
 
     /**
-     * A number that grows with every execution of this ID. Write it with the business data and refuse smaller ones. A late owner then
-     * cannot change that data either. It begins again at 1 after the retention, or if the record was deleted. Then forget it in the data,
-     * too, or every later execution is refused there.
+     * A number that grows with every execution of this ID. Store it with the business data, and refuse a write that has a smaller number: a
+     * late owner then cannot change the data either. The numbers start again at 1 after the retention, or after the record was deleted.
+     * Delete the stored number then, too, or every later execution is refused.
      *
      * @return 1 for the first execution
      */
@@ -63,10 +63,10 @@ public interface IdempotentExecution {
     /**
      * Whether this execution took over the claim of an abandoned one, and so may be the second (T7).
      *
-     * <p>If it then fails and the policy releases the ID, the next execution under {@link OnAbandoned#RE_EXECUTE} is a
-     * take-over as well, because the effect of the first one is still unknown. The next execution is not a take-over after a recovery rule
-     * found that nothing was applied, or after this one's own {@link #release()}, which declares that nothing took effect. {@code fence() >
-     * 1} means that some execution of this ID began before.
+     * <p>If this execution then fails and the policy releases the ID, the next execution under {@link OnAbandoned#RE_EXECUTE} is a
+     * take-over as well, because the effect of the abandoned execution is still unknown. The next execution is not a take-over if a
+     * recovery rule found that nothing was applied, or if this execution called {@link #release()}, which declares that nothing took
+     * effect. {@code fence() > 1} means that an earlier execution of this ID began.
      *
      * @return true after a take-over
      */
@@ -76,8 +76,9 @@ public interface IdempotentExecution {
     void keep();
 
     /**
-     * Releases the ID, even if the response is a success. Call it only if nothing took effect, neither here nor, after a take-over, before.
-     * After {@link #tookEffect()} it is a contradiction: the outcome is then marked unknown instead, with a warning in the log.
+     * Releases the ID, even if the response is a success. Call it only if nothing took effect, neither in this execution nor, after a
+     * take-over, in an earlier one. A call after {@link #tookEffect()} is a contradiction: the outcome is then marked unknown instead, with
+     * a warning in the log.
      */
     void release();
 
@@ -85,8 +86,8 @@ public interface IdempotentExecution {
      * Declares that nothing took effect so far, for example because the transaction was rolled back. Unlike {@link #release()} it does not
      * decide about the ID: if the policy would mark a failure as unknown, it releases the ID instead. A success is still kept.
      *
-     * <p>A handler whose only effects are its transactions calls it after a rollback, {@link #applied()} when it begins another transaction,
-     * and {@link #tookEffect()} after a commit. Either of these revokes it.
+     * <p>A handler whose only effects are its transactions calls this method after a rollback, {@link #applied()} when it begins another
+     * transaction, and {@link #tookEffect()} after a commit. Either of the other two calls revokes this declaration.
      */
     void nothingTookEffect();
 

@@ -63,7 +63,7 @@ final class StorageClaims {
     }
 
     /**
-     * Claims an ID to save it. Other consumers treat a saved ID as done and drop their message: it must not be saved for a moment only.
+     * Claims an ID to save it. Other consumers treat a saved ID as done and drop their message, so an ID must never be saved only briefly.
      *
      * @return whether it was absent
      * @throws StorageUnavailableException if the storage fails, or the ID may have been saved without a reply and is being released
@@ -82,7 +82,7 @@ final class StorageClaims {
         return saved;
     }
 
-    /** Whether a result is that of a claim that {@link GiveBack} made, in whatever process: a saved ID has a long lease. */
+    /** Whether a result comes from a claim by {@link GiveBack}, in this or another process: the claim of a saved ID has a long lease. */
     private static boolean isBeingGivenBack(ClaimResult result) {
         return result instanceof ClaimResult.Abandoned
                 || (result instanceof ClaimResult.InProgress claimed
@@ -130,17 +130,17 @@ final class StorageClaims {
         giveBacks.retry(
                 id,
                 0,
-                // It claims as the same owner, so it cannot harm another owner, however late it is.
+                // The release claims as the same owner, so it cannot harm another owner, however late it runs.
                 request.retention(),
                 new GiveBack(id, request, purpose),
                 () -> beingGivenBack.computeIfPresent(request.key(), (key, times) -> times == 1 ? null : times - 1));
     }
 
     /**
-     * The release of a claim without a reply. Neither reply came, so a claim may have been stored, and nothing will run under it. Left
-     * alone it would show as abandoned, a false "outcome unknown". So the same owner claims once more (T2) and releases. If there was no
-     * claim, the released record keeps out a claim that is still on its way (T8). This takes nothing over: that would stop another owner,
-     * and nothing would run instead.
+     * The release of a claim without a reply. A claim may have been stored, although no reply came, and nothing will run under it. If it
+     * stayed, it would show as abandoned, a false "outcome unknown". So the same owner claims once more (T2) and releases. If nothing had
+     * been stored, the released record blocks a claim that is still on its way (T8). This never takes over another owner's claim: that
+     * would stop the other owner, and nothing would run instead.
      */
     private final class GiveBack implements Runnable {
         private final IdempotenceId id;

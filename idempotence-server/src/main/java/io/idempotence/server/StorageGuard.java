@@ -126,7 +126,7 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /**
-     * Sets what waits for the storage to be back.
+     * Sets what to do when the storage is back.
      *
      * @param isAwaited whether anything waits; probing continues as long as it does
      * @param onRecovery called when a probe succeeds after a failure
@@ -157,7 +157,7 @@ final class StorageGuard implements AutoCloseable {
             startProbing();
             throw knownOutage();
         }
-        // If the state changes in between, this call may give back a permission that it never had: one trial more.
+        // If the state changes in between, this call may return a permission that it never had, which allows one trial more.
         // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         Caller caller = new Caller(nanoTime.getAsLong(), isTrial);
@@ -175,7 +175,7 @@ final class StorageGuard implements AutoCloseable {
                 // The prober detects a trial that hangs.
                 startProbing();
             }
-            // Only a half-open breaker counts permissions, and only trials have one of its.
+            // Only a half-open breaker counts permissions, and only trials hold one of them.
             return count(caller, call, isTrial ? breaker::releasePermission : () -> {});
         } finally {
             if (caller.pace.getAndSet(Pace.ENDED) == Pace.SLOW) {

@@ -82,8 +82,8 @@ final class EndableOkHttp {
     }
 
     /**
-     * Whether a request cannot leave unseen. An interceptor may pass it to another kind of transport, past the network interceptors. Such a
-     * transport still reads the body.
+     * Whether the request has a body, so that its departure is always observed. An interceptor may bypass the network interceptors with
+     * another kind of transport, but that transport still reads the body.
      */
     private static boolean hasBody(Request request) {
         RequestBody body = request.body();
@@ -145,8 +145,9 @@ final class EndableOkHttp {
     }
 
     /**
-     * Feign's client. Feign makes a copy of OkHttp's client for each request whose timeouts are not those of the client, and the deadline cuts
-     * them differently each time. So Feign gets those of the client, and each call of OkHttp has its own.
+     * Feign's client with fixed timeouts. Feign copies OkHttp's client for each request whose timeouts differ from those of the client, and
+     * the deadline makes them differ each time. So Feign is given the client's own timeouts, and each OkHttp call gets those of its
+     * request.
      */
     @SuppressWarnings("unchecked") // Feign's client for OkHttp is both.
     final class OkHttpWithTimeouts implements Client, AsyncClient<Object> {

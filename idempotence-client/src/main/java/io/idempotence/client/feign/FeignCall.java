@@ -114,9 +114,9 @@ final class FeignCall {
     }
 
     /**
-     * Writes the body of a request, before the interceptors see it. It is that of the first one: an encoder may write another body each
-     * time, and may be unable to read its object again. Of two runs at the same time, the second one waits for the first one's body, unless
-     * the call carries no ID.
+     * Writes the body of a request, before the interceptors see it. Every request gets the body of the first one: an encoder may write a
+     * different body each time, and may be unable to read its object again. If two runs encode at the same time, the second one waits for
+     * the body of the first, unless the call carries no ID.
      *
      * @param encoder writes to {@code template}
      */
@@ -280,8 +280,8 @@ final class FeignCall {
     }
 
     /**
-     * Returns the request as it leaves, if it carries the ID. It has the number of its attempt, and asks the server to hold it while the
-     * first attempt runs, for as long as this client waits.
+     * Returns the request to send, if it carries the ID. It has the number of its attempt, and asks the server to hold it while the first
+     * attempt runs, for as long as this client waits.
      */
     Request outgoing(Request request, int attempt, long readTimeoutMillis) {
         Map<String, Collection<String>> headers = FeignHeaders.copyOf(request.headers());

@@ -155,8 +155,8 @@ final class HttpClients {
     }
 
     /**
-     * Returns what the client itself does with a 301, 302 or 303 for a request that is not safe. An unknown client may report an error. A
-     * GET in its place could make a login page look like the result.
+     * Returns how the client itself follows a 301, 302 or 303 after an unsafe request. An unknown client may report an error instead: a GET
+     * in place of that error could make a login page look like the result.
      */
     Follows follows(Request request, int status) {
         HttpMethod method = request.httpMethod();
@@ -175,10 +175,10 @@ final class HttpClients {
     }
 
     /**
-     * Whether a failure to connect means that nothing left. Then the client cannot have sent the request before by itself, or its failure
-     * shows that, as those of OkHttp do. HttpURLConnection sends a request again when a kept connection breaks, unless it streams a body.
-     * Apache HttpClient repeats methods that HTTP defines as idempotent, and java.net.http repeats all of them if configured to. An unknown
-     * client may do anything.
+     * Whether a failure to connect proves that nothing was sent. It does if the client never repeats a request by itself, or if its
+     * exceptions show a repetition, as OkHttp's do. HttpURLConnection sends a request again when a kept connection breaks, unless it
+     * streams a body. Apache HttpClient repeats methods that HTTP defines as idempotent, and java.net.http repeats all of them if
+     * configured to. An unknown client may do anything.
      */
     boolean sendsOnce(Request request) {
         if (!handedOnOnce) {
@@ -195,8 +195,8 @@ final class HttpClients {
     }
 
     /**
-     * Whether a refusal that the client throws came before the request left. The executor of Feign's asynchronous client refuses in the
-     * thread of the caller only. Other HTTP clients run code of their users, which may retry around a guard that refuses.
+     * Whether a refusal that the client throws proves that the request was not sent. The executor of Feign's asynchronous client refuses
+     * only in the caller's thread. Other HTTP clients run user code, which may retry around the guard that refuses.
      */
     boolean refusesBeforeSending(Request request) {
         return handedOnOnce && (throughExecutor || isOverHttpUrlConnection() && sendsOnce(request));

@@ -38,8 +38,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p><b>Set-up:</b> call {@code install} once, after {@code requestInterceptors(...)}, which drops earlier interceptors, and after other
- * capabilities that bring an invocation handler. Interceptors added before see no ID. Interceptors added after see it and must not change
- * it. {@code ReactorFeign}, {@code RxJavaFeign}, {@code HystrixFeign} and {@code suspend} functions of Kotlin are not supported.
+ * capabilities that set an invocation handler. Interceptors that were added earlier do not see the ID. Interceptors that are added later
+ * see it and must not change it. {@code ReactorFeign}, {@code RxJavaFeign}, {@code HystrixFeign} and {@code suspend} functions of Kotlin
+ * are not supported.
  *
  * <p><b>How a call with an ID ends</b> (promise P7). A method that returns a future ends in the same ways, and every failure is in the future:
  *
@@ -49,8 +50,8 @@ import org.jspecify.annotations.Nullable;
  *       the same ID.
  *   <li>With {@link FeignRequestRefusedException}, if the server half refused.
  *   <li>With {@link FeignOutcomeUnknownException}, if the call may have been executed and no later response settled it.
- *   <li>With the usual Feign exception, if no attempt was sent, or if an error status is the last thing known of the operation. If that is a
- *       5xx, later failures that show nothing about the operation are suppressed exceptions of it.
+ *   <li>With the usual Feign exception, if no attempt was sent, or if an error status is the last thing known about the operation. If that
+ *       status is a 5xx, later failures that show nothing about the operation are added to the exception as suppressed ones.
  *   <li>With the exception of an interceptor or encoder that prevented the request, {@link
  *       io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or {@link IllegalStateException} if two
  *       calls would share an ID, if the server half may have forgotten the ID, or if the client is set up wrongly. A call that

@@ -89,8 +89,9 @@ final class IdempotentInvocationHandler implements InvocationHandler {
     }
 
     /**
-     * Returns what the call throws, and gives the call up. A handler below, such as a circuit breaker, may keep the call from the retry
-     * loop, or from another run of it. Its exception settles neither earlier runs nor an earlier call in doubt.
+     * Returns the exception with which the call ends, and gives the call up. A handler below, such as a circuit breaker, may prevent the
+     * first run of the retry loop, or a further one. The handler's exception then settles neither earlier runs nor an earlier call in
+     * doubt.
      */
     private Throwable endOf(FeignCall call, Exception thrown) {
         call.logical().giveUp();
@@ -108,8 +109,8 @@ final class IdempotentInvocationHandler implements InvocationHandler {
     }
 
     /**
-     * Returns a future that ends with the call. A layer that runs the call again later puts its refusals into its own future, and the call
-     * lasts until that future ends: it leaves the call in place of the proxy.
+     * Returns a future that ends with the call. A layer that runs the call again later reports its refusals through its own future. The
+     * call therefore lasts until that future ends, and it is the future, not the proxy, that leaves the call.
      */
     private CompletableFuture<@Nullable Object> endsAsTheCall(CompletableFuture<?> layered, FeignCall call) {
         CompletableFuture<@Nullable Object> end = new CompletableFuture<>();

@@ -92,7 +92,7 @@ final class RetryingMethodHandler implements MethodHandler {
             installation.calls().forget(attempt);
         }
 
-        /** Any other value is the decoder's, which may give it to others too. */
+        /** Closes a response. Any other value belongs to the decoder, which may return the same one to other callers. */
         @Override
         public void discard(@Nullable Object value) {
             if (value instanceof Response response) {

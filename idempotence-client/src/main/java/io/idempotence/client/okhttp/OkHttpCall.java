@@ -78,7 +78,7 @@ final class OkHttpCall implements ClientAdapter {
         return logical;
     }
 
-    /** Also if the watchdog has begun to cancel it. */
+    /** Whether the call was cancelled, or the watchdog has begun to cancel it. */
     private boolean isCanceled() {
         Watch watched = watch;
         return chain.call().isCanceled() || (watched != null && watched.isAborted());
@@ -184,7 +184,7 @@ final class OkHttpCall implements ClientAdapter {
         return request.url().encodedPath() + (query == null ? "" : "?" + query);
     }
 
-    /** Null if the content is not known. That of most bodies is not until they are sent. */
+    /** The hash of the body; null if its content is unknown. Most bodies are known only after they were sent. */
     private @Nullable Integer bodyHash() {
         RepeatableBody sent = body;
         return sent == null ? Integer.valueOf(0) : sent.contentHash();

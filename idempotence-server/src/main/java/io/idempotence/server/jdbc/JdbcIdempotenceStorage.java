@@ -47,7 +47,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
     /**
      * A builder with every default.
      *
-     * @param dataSource the application's, best a pool; see this class for the kind that is refused
+     * @param dataSource the application's, ideally a connection pool; the class comment describes the kind that is refused
      */
     public static Builder builder(DataSource dataSource) {
         return new Builder(dataSource);
@@ -261,8 +261,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * abandoned claim is then taken over if its mark was not committed. If its mark was committed, the ID counts as completed without a
          * result. Both hold whatever the policy says about abandoned claims.
          *
-         * <p>Every handler behind this storage must mark what it does. One that does not may run twice. All its effects must be in that one
-         * transaction. The retention must be longer than the longest execution.
+         * <p>Every handler behind this storage must mark its execution; a handler that does not may run twice. All effects of a handler
+         * must be in the marked transaction. The retention must be longer than the longest execution.
          *
          * <p>The Spring Boot starter marks transactions by itself only if it finds this storage: as a bean, or behind proxies of Spring AOP.
          * If it is no bean and another class delegates to it, nothing is marked, and a committed operation runs again after a crash.

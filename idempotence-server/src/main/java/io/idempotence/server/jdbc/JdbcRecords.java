@@ -70,8 +70,8 @@ abstract class JdbcRecords implements IdempotenceStorage {
     }
 
     /**
-     * A claim with the right to take over what the row has. In transaction, an owner that disappeared before its business transaction
-     * committed has done nothing, so taking over is safe. Nobody can tell that of a claim of the other mode.
+     * A claim request that may take over the claim in the row if that is allowed. In in-transaction mode, an owner that disappeared before
+     * its business transaction committed has done nothing, so taking over is safe. For a claim of the other mode, that is not known.
      */
     private ClaimRequest permitted(ClaimRequest asked, Row row) {
         boolean mayTakeOver =

@@ -45,8 +45,8 @@ import redis.clients.jedis.UnifiedJedis;
  * needs {@code scan}, and in a Cluster with replicas {@code info}, because otherwise each replica lists the records again. A missing right
  * fails {@link Builder#build}.
  *
- * <p><b>Concurrent calls</b> on connections opened here share round trips. If the connection fails on which calls were sent together, each of
- * them may have been executed.
+ * <p><b>Concurrent calls</b> on connections opened here share round trips. If a connection fails, each of the calls that were sent together
+ * on it may have been executed.
  *
  * <p><b>Defaults</b> of the clients opened here: connect within 500 ms, reply within 1 s, wait 500 ms for a free connection, at most 64
  * connections per server. In a Cluster, a command is sent at most 3 times within 2 s.
@@ -232,10 +232,10 @@ public final class RedisIdempotenceStorage extends RedisRecords {
 
         /**
          * Lets each claim, each completion and each deletion count only once replicas have it ({@code WAIT}, sent together with it). A
-         * failover to one of them then does not lose it. If the replicas do not respond in time, a claim fails as if the storage were
-         * down, nothing runs, and the primary releases the ID at once. A completion is retried in the background. Up to Redis 7.0, replays
-         * and duplicates, too, are served only while the replicas respond. If many calls fail so, the circuit breaker opens until the
-         * replicas are back, and replays are refused, too, in every version.
+         * failover to one of these replicas then does not lose it. If the replicas do not respond in time, a claim fails as if the storage
+         * were down: nothing runs, and the primary releases the ID at once. A completion is retried in the background. Up to Redis 7.0,
+         * replays and duplicates are also served only while the replicas respond. If many calls fail like this, the circuit breaker opens
+         * until the replicas are back, and replays are refused as well, in every version.
          *
          * @param replicas how many, 1 to 100
          * @param timeout how long to wait for them, in addition to the reply timeout of {@link #client}; 1 ms to 10 s

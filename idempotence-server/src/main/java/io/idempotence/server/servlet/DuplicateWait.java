@@ -121,7 +121,7 @@ final class DuplicateWait {
             HttpServletRequest request,
             HttpServletResponse response,
             CompletableFuture<Decision> decision) {
-        // Here, and not once there is a decision: by then the container may use the request for another one.
+        // Set now, not after the decision: by then the container may have reused this object for another request.
         request.setAttribute(WAITING, new Waiting(this, id, decision));
         AsyncContext async = request.startAsync(request, response);
         // The wait has its own time limit. A container's timeout would send an empty response, as if it were a success.

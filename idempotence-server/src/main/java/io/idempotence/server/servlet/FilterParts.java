@@ -67,7 +67,7 @@ final class FilterParts {
     void warnOfBypass(Class<?> wrapper) {
         if (warnedOfBypass.compareAndSet(false, true)) {
             LOG.warn(
-                    "A filter in front wraps the request in {}, which does not ask its superclass for parameters; the body is already"
+                    "A filter in front wraps the request in {}, which does not get parameters from its superclass; the body is already"
                             + " read, so that handlers do not get the fields of forms; call super.getParameter, getParameterValues,"
                             + " getParameterNames and getParameterMap there, or put that filter behind the idempotence filter",
                     wrapper.getName());

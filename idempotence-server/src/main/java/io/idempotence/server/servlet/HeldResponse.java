@@ -59,8 +59,8 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     }
 
     /**
-     * Delivers to the response that the filters in front made for this dispatch. If they made it around {@code ofHandler}, their wrappers
-     * are put around what this response has delivered to so far.
+     * Sets the response to deliver to: the one that the filters in front made for this dispatch. If they wrapped {@code ofHandler}, their
+     * wrappers are put around the response that was delivered to before.
      *
      * @param ofHandler this response, or a wrapper around it
      */

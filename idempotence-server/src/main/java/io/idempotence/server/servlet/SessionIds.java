@@ -23,8 +23,8 @@ final class SessionIds {
     private static final int LARGEST = 1 << 20;
 
     /**
-     * Any path parameter, and a parameter of the query whose value is as long as a secret: 64 bits take sixteen hexadecimal digits. The
-     * latter without its separator, because a page may contain that as {@code &amp;}.
+     * Any path parameter, and a query parameter whose value is as long as a secret: 64 bits take sixteen hexadecimal digits. The query
+     * parameter is matched without its separator, because a page may contain the separator as {@code &amp;}.
      */
     private static final Pattern PARAMETER = Pattern.compile(";[^;/?#=]+=[^;/?#]+|(?<=[?&])[^?&#=]+=[^&#]{16,}");
 

@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The listener that observes each logical call of the client half, from its first attempt to its end. Its attempts are events. What an
- * HTTP client observes of its requests is within the call. A trace never gets the ID.
+ * The listener that observes each logical call of the client half, from its first attempt to its end. Attempts are events of the
+ * observation. What an HTTP client observes of its requests is nested in it. A trace never gets the ID.
  *
  * <p>A client may be any host, and each name makes meters of its own. Beyond 1,000 clients and methods, {@code other} takes their place in
  * tags, as in the meters of the client half.

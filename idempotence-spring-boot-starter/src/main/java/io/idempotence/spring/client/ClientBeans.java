@@ -52,7 +52,7 @@ final class ClientBeans implements BeanPostProcessor {
         return bean;
     }
 
-    /** Proxies around it, of aspects, may make calls that do not belong to the client, such as those of a fallback. */
+    /** The innermost proxy. Aspects' proxies around it may make calls that do not belong to the client, such as those of a fallback. */
     private static Advised innermost(Advised outermost) {
         Advised proxy = outermost;
         while (AopProxyUtils.getSingletonTarget(proxy) instanceof Advised inner) {

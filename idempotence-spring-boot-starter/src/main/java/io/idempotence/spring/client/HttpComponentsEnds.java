@@ -48,7 +48,7 @@ final class HttpComponentsEnds extends RequestEnds {
                 && (client == null || !isOfHttpClient || handlesRedirects(client));
     }
 
-    /** Whether its builder did not disable that, as Boot's does for {@code dont-follow}. The config does not say so. */
+    /** Whether the client follows redirects. Its builder may disable that, as Boot's does for {@code dont-follow}; the config does not show it. */
     private static boolean handlesRedirects(Object client) {
         Object chain = SpringInternals.field(client, "execChain");
         for (Object element = chain; element != null; element = SpringInternals.field(element, "next")) {

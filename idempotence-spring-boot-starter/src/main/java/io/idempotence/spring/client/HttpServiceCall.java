@@ -31,8 +31,8 @@ import org.springframework.web.client.RestClientResponseException;
 import org.springframework.web.service.invoker.HttpRequestValues;
 
 /**
- * The call of a method of an HTTP service client, which the request that it makes belongs to. A circuit breaker between the two may make the
- * request in another thread, so the call keeps what belongs to the thread of its caller.
+ * A call of a method of an HTTP service client, to which the request that the method makes belongs. A circuit breaker between the two may
+ * make the request in another thread, so the call keeps what is bound to the thread of its caller.
  */
 final class HttpServiceCall {
     /** The name of the request attribute that leads from a request in another thread to its call. */
@@ -48,7 +48,7 @@ final class HttpServiceCall {
     private final List<Request> requests = new ArrayList<>(1);
     private volatile @Nullable RestCall last;
 
-    /** The call that ended as unknown, and not under the same ID as known since. If there are several IDs, the first. */
+    /** The first request that ended with an unknown outcome, unless a later request under the same ID ended with a known one. */
     private volatile @Nullable RestCall unknown;
 
     /** How many requests of the call are in flight: a layer may hedge. */
@@ -61,7 +61,7 @@ final class HttpServiceCall {
     /**
      * A request of a call, and the history of its ID. Multipart bodies have another boundary each time they are encoded.
      *
-     * @param id the line of the ID that its caller gave it. It may be given another one later
+     * @param id the line of the ID that the caller of the request set. The request may get another ID later
      */
     private record Request(HttpRequest request, @Nullable String id, byte[] body, ScopeHistory history) {
         Request(HttpRequest request, byte[] body) {
@@ -152,14 +152,20 @@ final class HttpServiceCall {
         };
     }
 
-    /** The clients of groups are Boot's. A circuit breaker around one may end a call that made no request. */
+    /**
+     * Reports a call whose request passed no interceptor. Calls of groups are not reported: Boot builds their clients, and a circuit
+     * breaker around one may end a call that made no request.
+     */
     private void ended(MethodInvocation invocation, BiConsumer<MethodInvocation, @Nullable Boolean> uninstalled) {
         if (!intercepted && !marked && group == null) {
             uninstalled.accept(invocation, annotated);
         }
     }
 
-    /** As for Feign: of the method, else of its interface, else of the client, else of the interfaces that the client extends. */
+    /**
+     * The value of the annotation, looked up as for Feign: of the method, else of its interface, else of the client, else of the interfaces
+     * that the client extends.
+     */
     private static @Nullable Boolean annotated(Class<?> client, Method method) {
         Idempotent annotation = AnnotatedElementUtils.findMergedAnnotation(method, Idempotent.class);
         if (annotation == null) {
@@ -172,8 +178,9 @@ final class HttpServiceCall {
     }
 
     /**
-     * What the call throws. It is given up. A layer that gave it up while its request was in flight cannot tell what became of it, and may
-     * have given it up just before it ended. Nor can one that refuses to repeat it, or throws an exception of its own.
+     * Returns the exception with which the call ends, and gives the call up. A layer that gave the call up while its request was in flight
+     * cannot tell the outcome of the request, which may have ended just afterwards. Neither can a layer that refuses to repeat the call, or
+     * that throws an exception of its own.
      */
     private Throwable endOf(Exception thrown, AtomicBoolean warned) {
         giveUp();
@@ -183,7 +190,7 @@ final class HttpServiceCall {
         }
         RestCall before = unknown;
         if (before != null && !haveOneId(before, call)) {
-            // The end of another call under another ID tells nothing about it.
+            // The end of a later request under another ID shows nothing about this one.
             return before.logical().isUnknownIn(thrown) ? thrown : before.unknown(new Observation(), thrown);
         }
         if (call.logical().id() == null || call.logical().isUnknownIn(thrown)) {
@@ -209,7 +216,7 @@ final class HttpServiceCall {
         return call.unknown(new Observation(), thrown);
     }
 
-    /** If no request of the call was sent so far, none will be. It may wait for a thread, and begin only later. */
+    /** Gives the call up: if none of its requests was sent so far, none will be. A request may still wait for a thread, and begin only later. */
     private void giveUp() {
         givenUp = true;
         RestCall call = last;
@@ -247,7 +254,7 @@ final class HttpServiceCall {
         }
     }
 
-    /** Records that a request of the call has ended. Two may end at once, of a layer that hedges. */
+    /** Records that a request of the call has ended. If a layer hedges, two requests may end at once. */
     synchronized void ended(RestCall call) {
         running.decrementAndGet();
         RestCall before = unknown;

@@ -9,17 +9,18 @@ import org.springframework.web.client.RestTemplate;
  * keeps it on every attempt (promise P1).
  *
  * <p><b>Set-up:</b> none for clients that are built with Boot's {@code RestClient.Builder} or {@code RestTemplateBuilder}, for beans of
- * {@code RestClient.Builder} and {@code RestTemplate}, and for HTTP service clients over them. Others call {@code install}, once. Without
- * {@code install} a plain call carries an ID only if it is asked for. Its interceptor is first. Interceptors behind it see each attempt
- * with its ID, which they must not change. Interceptors in front of it see the call once. One that sends a request again belongs behind:
- * on Spring 6, what it sends after the first one is not retried, and its end hides an unknown outcome of the first.
+ * {@code RestClient.Builder} and {@code RestTemplate}, and for HTTP service clients over them. For any other client, call {@code install}
+ * once. Without {@code install}, a plain call carries an ID only if the application asks for it. The interceptor of the client half is
+ * first. Interceptors behind it see each attempt with its ID, which they must not change. Interceptors in front of it see the call once. An
+ * interceptor that sends a request again belongs behind it: on Spring 6, the requests that it sends after the first one are not retried,
+ * and their end hides an unknown outcome of the first one.
  *
  * <p><b>How a call with an ID ends</b> (promise P7):
  *
  * <ul>
  *   <li>With a response, error statuses included, which the client's status handlers see. If a later attempt shows nothing about the
- *       operation, the response is that of the earlier one, without its body. If reading a success fails, the call was executed, whatever
- *       exception Spring makes of it.
+ *       operation, the response is that of the earlier one, without its body. If a 2xx response cannot be read, the call was executed,
+ *       whatever exception Spring throws.
  *   <li>With {@link RestRequestRefusedException}, if the server half refused.
  *   <li>With {@link RestOutcomeUnknownException}, if the call may have been executed and no later response settled it.
  *   <li>With {@link org.springframework.web.client.ResourceAccessException}, if no attempt was sent.

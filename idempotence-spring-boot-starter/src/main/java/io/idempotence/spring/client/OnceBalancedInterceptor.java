@@ -11,7 +11,7 @@ import org.springframework.util.ClassUtils;
 
 /**
  * The load balancer's interceptor without its own retry, for requests with an ID. Its retries would be part of one attempt of the client
- * half, so that both multiply. Each attempt asks the load balancer for an instance.
+ * half, and the two numbers of attempts would multiply. Each attempt asks the load balancer for an instance.
  */
 final class OnceBalancedInterceptor {
     private static final boolean MAY_BE_BALANCED = ClassUtils.isPresent(

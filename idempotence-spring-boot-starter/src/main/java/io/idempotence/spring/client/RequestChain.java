@@ -61,12 +61,14 @@ final class RequestChain {
         while (unwrapped instanceof HttpRequestWrapper wrapper) {
             unwrapped = wrapper.getRequest();
         }
-        // An interceptor in front may have replaced the request. Spring 6 then has it in its execution.
+        // An interceptor in front may have replaced the request. On Spring 6, the execution still refers to the
+        // original one.
         Object root = isIntercepting(unwrapped) ? unwrapped : SpringInternals.field(execution, "this$0");
         if (root == null || !isIntercepting(root)) {
             throw new IllegalStateException(
-                    "an interceptor in front of that of IdempotentRestClient replaced the request by a "
-                            + request.getClass().getName() + ", which hides what is behind; extend HttpRequestWrapper,"
+                    "an interceptor in front of the one of IdempotentRestClient replaced the request by a "
+                            + request.getClass().getName()
+                            + ", which hides the rest of the chain; extend HttpRequestWrapper,"
                             + " or put that interceptor behind");
         }
         List<ClientHttpRequestInterceptor> all =
@@ -89,15 +91,15 @@ final class RequestChain {
             }
         }
         throw new IllegalStateException(
-                "another interceptor calls that of IdempotentRestClient, which has to be one of the"
-                        + " client's own; call IdempotentRestClient.install on the builder");
+                "another interceptor calls the one of IdempotentRestClient, which must be in the client's own list"
+                        + " of interceptors; call IdempotentRestClient.install on the builder");
     }
 
     private static boolean isIntercepting(Object request) {
         return request.getClass().getName().equals(REQUEST);
     }
 
-    /** The request as the client made it, which the interceptors in front can change. Their further runs begin with it too. */
+    /** The request as the client made it. Interceptors in front can change it, and when they run the chain again, they begin with it again. */
     HttpRequest original() {
         return original;
     }

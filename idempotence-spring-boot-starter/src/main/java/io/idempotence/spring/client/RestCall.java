@@ -83,7 +83,7 @@ final class RestCall implements ClientAdapter {
                     () -> HeaderLines.isMultipart(values("Content-Type")) ? null : body);
             logical.describe(this::pathAndQuery, () -> Arrays.hashCode(body));
             if (chain.isLeftOutByFurtherRuns() && isSameCall(chain.original())) {
-                // They send this request as it then is.
+                // Further runs of the chain send the original request, as it is at that time.
                 chain.original().getHeaders().set(IDEMPOTENCY_KEY, line());
             }
         }
@@ -104,8 +104,9 @@ final class RestCall implements ClientAdapter {
         } catch (IOException | ResourceAccessException e) {
             boolean refused = seen.status() / 100 == 4 || seen.namesRefusal();
             if (seen.status() != 0 && !refused && seen.failure() == null) {
-                // Of an interceptor. Wrapped, because a ConnectException or an untrusted certificate would read as
-                // "nothing was sent".
+                // The failure is that of an interceptor. It is wrapped, because a ConnectException or an untrusted
+                // certificate would read
+                // as "nothing was sent".
                 seen.failed(new IOException(e));
             }
             throw e;
@@ -114,7 +115,7 @@ final class RestCall implements ClientAdapter {
         }
     }
 
-    /** Whether a request that an interceptor in front has replaced by that of this call is for the same. */
+    /** Whether the original request is the same call as this request, by which an interceptor in front has replaced it. */
     private boolean isSameCall(HttpRequest original) {
         return target(request).equals(target(original));
     }

@@ -25,7 +25,7 @@ final class WholeResponse implements ClientHttpResponse {
     private static final int LONGEST = 1 << 20;
     private static final int BUFFER = 8192;
 
-    /** What a server sends piece by piece, for as long as it likes. */
+    /** The media types of responses that a server sends piece by piece, without a time limit. */
     private static final Set<String> STREAMS =
             Set.of("text/event-stream", "application/x-ndjson", "application/stream+json", "application/jsonl");
 
@@ -80,7 +80,7 @@ final class WholeResponse implements ClientHttpResponse {
         };
     }
 
-    /** HttpURLConnection returns -1 for a response that is none, which Spring cannot represent. */
+    /** The status. HttpURLConnection returns -1 for bytes that are not an HTTP response, which Spring cannot represent. */
     private static int status(ClientHttpResponse response) throws IOException {
         try {
             return response.getStatusCode().value();

@@ -14,8 +14,9 @@ import org.springframework.web.servlet.ModelAndView;
 import org.springframework.web.util.WebUtils;
 
 /**
- * The exceptions that Spring MVC renders as responses. Each is noted at the execution of its request, whose policy may have a verdict for
- * it, and left to the other resolvers. First of all resolvers, because those behind the one that renders it are not asked. Thread-safe.
+ * The exceptions that Spring MVC renders as responses. Each is reported to the execution of its request, whose policy may have a verdict
+ * for it, and is left to the other resolvers. This resolver comes first, because resolvers behind the one that renders an exception are not
+ * called. Thread-safe.
  */
 final class RenderedExceptions implements HandlerExceptionResolver, PriorityOrdered {
     @Override
@@ -26,8 +27,7 @@ final class RenderedExceptions implements HandlerExceptionResolver, PriorityOrde
     @Override
     public @Nullable ModelAndView resolveException(
             HttpServletRequest request, HttpServletResponse response, @Nullable Object handler, Exception exception) {
-        // An included handler renders a part of the response only. Of a response that was sent, nothing is rendered any
-        // more.
+        // An included handler renders only a part of the response. Once a response was sent, nothing more is rendered.
         if (!WebUtils.isIncludeRequest(request)
                 && !response.isCommitted()
                 && !isOfSpring(exception)
@@ -37,7 +37,7 @@ final class RenderedExceptions implements HandlerExceptionResolver, PriorityOrde
         return null;
     }
 
-    /** Whether Spring MVC made an exception while the handler still runs, or after it has returned. The status decides then. */
+    /** Whether Spring MVC made the exception while the handler still runs, or after it has returned. The status then decides, not the exception. */
     private static boolean isOfSpring(Exception exception) {
         return exception instanceof AsyncRequestTimeoutException
                 || exception instanceof HttpMediaTypeNotAcceptableException;

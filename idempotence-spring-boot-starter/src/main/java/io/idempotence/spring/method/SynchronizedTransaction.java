@@ -9,14 +9,14 @@ import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 /**
- * The transaction of a thread, if its manager calls synchronizations. After its commit it stays bound to the thread until all of them have
- * run. What they execute then is not part of it. Yet a method that they call may join it, and what that writes is committed with the
- * connection, even if the method fails.
+ * The transaction of a thread, if its manager calls synchronizations. After its commit, the transaction stays bound to the thread until all
+ * synchronizations have run. What they execute then is not part of the transaction. But a method that they call may join it, and what that
+ * method writes is committed with the connection, even if the method fails.
  */
 final class SynchronizedTransaction implements TransactionSynchronization {
     /**
-     * Those whose {@code afterCompletion} runs, the innermost first. Spring has no synchronizations then, and a transaction that one of them
-     * begins or joins resets its state of this one.
+     * The transactions whose {@code afterCompletion} is running, the innermost first. Spring has no synchronizations at that time. If a
+     * callback begins or joins a transaction, Spring also resets its state of the one that is completing.
      */
     private static final ThreadLocal<Deque<SynchronizedTransaction>> COMPLETING = new ThreadLocal<>();
 
@@ -59,7 +59,7 @@ final class SynchronizedTransaction implements TransactionSynchronization {
         return innermost != null && !innermost.transaction.isReadOnly();
     }
 
-    /** Also drops those that no listener was notified of. */
+    /** The completing transactions without {@code ended}. Also drops those whose end no listener was notified of. */
     private static Deque<SynchronizedTransaction> completingWithout(@Nullable TransactionExecution ended) {
         Deque<SynchronizedTransaction> completing = COMPLETING.get();
         if (completing == null) {
@@ -72,7 +72,7 @@ final class SynchronizedTransaction implements TransactionSynchronization {
         return completing;
     }
 
-    /** First of all, so that the others run after it. */
+    /** The highest precedence, so that the other synchronizations run after this one. */
     @Override
     public int getOrder() {
         return Ordered.HIGHEST_PRECEDENCE;

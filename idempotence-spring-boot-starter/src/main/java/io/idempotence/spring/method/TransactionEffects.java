@@ -59,8 +59,8 @@ final class TransactionEffects {
     }
 
     /**
-     * Counts what the innermost execution of this thread is about to run as an effect if this thread's transaction has ended already. A
-     * method that joins it has no listener that reports it, and nothing rolls it back.
+     * If this thread's transaction has already ended, counts what the innermost execution of this thread is about to run as an effect. No
+     * listener reports a method that joins such a transaction, and nothing rolls it back.
      */
     void countIfEnded() {
         if (SynchronizedTransaction.mayStillWrite() && declaresEffects.get()) {
@@ -104,7 +104,10 @@ final class TransactionEffects {
         return synchronizations.filter(type::isInstance).map(type::cast);
     }
 
-    /** What waits for the end of a transaction and must know that its commit was sent: if it fails, nobody knows whether it took effect. */
+    /**
+     * A synchronization that waits for the end of a transaction and must know that its commit was sent: if that commit fails, its effect is
+     * unknown.
+     */
     interface CommitWatcher {
         void commitIsSent();
     }
@@ -120,7 +123,7 @@ final class TransactionEffects {
         return marking;
     }
 
-    /** Returns whether a commit of the transaction was sent that counts as an effect, as far as anybody knows. */
+    /** Returns whether a commit of the transaction was sent, may have succeeded, and counts as an effect. */
     private boolean ended(TransactionExecution transaction, boolean mayBeCommitted) {
         boolean mayHaveTakenEffect = committing.remove(transaction) && mayBeCommitted;
         if (mayHaveTakenEffect) {
@@ -150,8 +153,8 @@ final class TransactionEffects {
     }
 
     /**
-     * Whether the rollback that the manager reports is that of the transaction. Others report one that did nothing, after a commit whose
-     * reply was lost.
+     * Whether a rollback that the manager reports really rolled the transaction back. Other managers also report a rollback that did
+     * nothing, after a commit whose reply was lost.
      */
     private static boolean isOfJta(TransactionExecution transaction) {
         return transaction instanceof DefaultTransactionStatus status

@@ -100,7 +100,7 @@ final class AsyncCallLoop {
     }
 
     private void send(boolean first) {
-        // First, so that a caller who gives up meanwhile does not take the request for one that is never sent.
+        // Before all else: a caller that gives up from now on must not assume that this request is never sent.
         waiting = false;
         Observation seen = new Observation();
         sending = seen;
@@ -117,11 +117,12 @@ final class AsyncCallLoop {
             go(value instanceof Lost lost ? lost(seen, lost.why) : after(seen, value, thrown), false);
         });
         if (first) {
-            // Whether the call carries an ID, and so has a deadline, is decided for this request.
+            // The timer starts afterwards, because sending decides whether the call carries an ID, and so has a
+            // deadline.
             send(attempt, seen, end);
             endInTime(end);
         } else {
-            // An encoder or interceptor may not return, and nobody would notice.
+            // The timer starts first, because an encoder or interceptor may never return.
             endInTime(end);
             send(attempt, seen, end);
         }

@@ -44,18 +44,18 @@ public final class CallIdentity {
         this.withoutId = alone.newCall();
     }
 
-    /** The ID in the lines of a header. Also refuses what a client would write verbatim and a server would parse as two headers. */
+    /** Parses the ID in the lines of a header. Refuses a value that a client would write verbatim and a server would parse as two headers. */
     public static IdempotenceId parse(List<String> lines) {
         return GRAMMAR.parse(lines).orElseThrow();
     }
 
     /**
-     * Decides once, and returns the line of the header for each request of the call. Within a scope, the call starts in doubt if an earlier
-     * call under the ID is, and its own doubt passes to the next one.
+     * Decides once, and returns the header line for every request of the call. Within a scope, the call starts in doubt if an earlier call
+     * under the same ID is in doubt, and the next call under the ID inherits its doubt.
      *
      * @param lines the header's lines, as the caller gives them
      * @param method the name of the operation in its client
-     * @param target returns the target of the request; called only for a call of a handler, as is {@code body}
+     * @param target returns the target of the request. Like {@code body}, it is called only if a handler makes the call
      * @param body returns the body, or null if it is unknown or not the same each time
      * @return null if the call carries no ID. It then behaves as without this project: no retry, no deadline
      * @throws IllegalStateException if two calls would share the ID, or if the server half may have forgotten it
@@ -94,8 +94,8 @@ public final class CallIdentity {
     }
 
     /**
-     * Keeps the doubt of a call that could not be made, so that no request decided its ID: if an earlier call under the ID is in doubt, or
-     * its handler failed, this call has that ID.
+     * Keeps the doubt of a call that could not be made, so that no request has decided its ID. If an earlier call under an ID is in doubt,
+     * or the handler of that earlier call failed, this call takes that ID.
      *
      * @param own whether the caller gives an ID of its own
      * @param lines the header's lines, empty if they are unknown

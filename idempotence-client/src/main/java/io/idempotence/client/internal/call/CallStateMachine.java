@@ -111,7 +111,8 @@ final class CallStateMachine {
     Step stop() {
         RequestEnd ended = last;
         if (ended == null) {
-            throw new IllegalStateException("nothing was sent yet, and stop() is for calls that were");
+            throw new IllegalStateException(
+                    "stop() was called before a request had ended; expected a call that waits after a request");
         }
         Step next = end(ended);
         if (polling) {
@@ -123,14 +124,14 @@ final class CallStateMachine {
     /**
      * Ends a call whose caller no longer waits: nothing more is sent, and only the listener is notified.
      *
-     * @param betweenRequests whether every request has ended, so that the call is in doubt only if one of them left it so
+     * @param betweenRequests whether every request has ended, so that the call is in doubt only if one of them left it in doubt
      */
     void abandon(boolean betweenRequests) {
         boolean mayHaveBeen = (!betweenRequests && call.requests() > 0) || call.isInDoubt();
         call.ended(call.id() != null && mayHaveBeen ? Result.UNKNOWN : Result.FAILED, new CancellationException());
     }
 
-    /** The step while the first attempt's execution still runs. A poll takes time, but no attempt. */
+    /** The step while the first attempt's execution still runs. A poll takes time but does not count as an attempt. */
     private Step poll(RequestEnd ended) {
         // The delay is not spread, because each caller waits for an execution of its own, and every millisecond counts.
         long asked = RetryAfter.jittered(
@@ -165,7 +166,7 @@ final class CallStateMachine {
                 waitMillis);
     }
 
-    /** Whether a response shows an earlier attempt. The server half may have held the request until that one ended. */
+    /** Whether a response results from an earlier attempt. The server half may have held the request until that attempt ended. */
     private static boolean isOfAnEarlierAttempt(Observation seen) {
         return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
     }

@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The meaning of a layer's failure, such as a circuit breaker's, for what a proxy runs below it: one call, or a default method and the
- * calls that it makes. For layers that handle the failure before the proxy sees it. Thread-safe.
+ * What the failure of a layer, such as a circuit breaker, means for the work below that layer: one call, or a default method and the calls
+ * that it makes. Used for layers that handle the failure before the proxy sees it. Thread-safe.
  */
 public final class LayerFailures {
     private static final ThreadBound<LayerFailures> CURRENT = new ThreadBound<>();
@@ -28,7 +28,7 @@ public final class LayerFailures {
     private final boolean ofDefaultMethod;
     private final CallerContext caller = CallerContext.current();
 
-    /** What a failure means for the calls that run, and for those that a default method ended with an unknown outcome. */
+    /** One function for each call that is running, or that ended with an unknown outcome in a default method: it returns what a failure means. */
     private final Set<UnaryOperator<Throwable>> calls;
 
     private volatile @Nullable UnaryOperator<Throwable> lastReturned;
@@ -127,17 +127,17 @@ public final class LayerFailures {
         }
     }
 
-    /** Whether {@code thrown} contains the refusal of a layer to make the call that it is around, or another run of that call. */
+    /** Whether {@code thrown} contains a layer's refusal to make the call that the layer is around, or to run that call again. */
     public static boolean containsRefusal(Throwable thrown) {
         return causes(thrown).anyMatch(LayerFailures::isRefusal);
     }
 
-    /** An exception and its causes. Those of an unknown outcome are left out: they tell of the call that had it, perhaps a fallback's. */
+    /** An exception and its causes, up to an unknown outcome. That one and its causes belong to the call that had it, perhaps a fallback's. */
     static Stream<Throwable> causes(Throwable thrown) {
         return Causes.of(thrown).takeWhile(cause -> !(cause instanceof OutcomeUnknown));
     }
 
-    /** Whether a layer refused to pass a request on. It may have passed it on before. */
+    /** Whether {@code thrown} is a layer's refusal to pass a request on. The layer may have passed the same request on before. */
     public static boolean isRefusal(Throwable thrown) {
         return thrown instanceof RejectedExecutionException
                 || REFUSALS.contains(thrown.getClass().getName());

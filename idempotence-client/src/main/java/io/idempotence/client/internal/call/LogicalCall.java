@@ -83,8 +83,9 @@ public final class LogicalCall {
 
     /** @throws CancellationException if the call carries an ID, and a layer gave it up before its first request */
     public void countRequest() {
-        // Before the count: one of several runs must not take another's refused request for a sent one. A run that
-        // passes this check just before the call is given up has entered the call, which isHiddenBy then sees.
+        // Checked before the count, so that a concurrent run does not take this refused request for a sent one. A run
+        // that passes this
+        // check just before the call is given up has entered the call, and isHiddenBy then sees it as running.
         if (givenUp && id() != null && requests.get() == 0) {
             throw new CancellationException(
                     "a layer around this call, such as a time limiter, ended it before anything was sent");
@@ -93,7 +94,7 @@ public final class LogicalCall {
         identity.history().sent();
     }
 
-    /** When the first request was sent, or that of an earlier call in doubt; the start of the call if none was. */
+    /** When the first request of this call, or of an earlier call in doubt, was sent; the start of this call if nothing was sent. */
     public Instant firstSentAt() {
         return identity.history().firstSentAt();
     }
@@ -125,7 +126,7 @@ public final class LogicalCall {
         return own != null ? own : config().listener().orElse(null);
     }
 
-    /** Sends a request, with this thread as the listener wants it. */
+    /** Sends a request. The listener prepares this thread before it, and restores the thread after it. */
     @Nullable
     Object send(ClientAdapter adapter, int attempt, Observation seen) throws Throwable {
         Runnable leave = enterRequest();
@@ -136,12 +137,12 @@ public final class LogicalCall {
         }
     }
 
-    /** Releases a value that the caller will not get. That fails without an effect on the call. */
+    /** Releases a value that the caller will not get. A failure to do so does not affect the call. */
     void discard(ClientAdapter adapter, @Nullable Object value) {
         try {
             adapter.discard(value);
         } catch (IOException e) {
-            // Nobody reads it.
+            // Nobody reads this response any more.
         } catch (RuntimeException e) {
             log().warn("a response could not be closed; the call is not affected", e);
         }
@@ -187,8 +188,8 @@ public final class LogicalCall {
     }
 
     /**
-     * The exception of the last failure of the handler, with {@code later} as a suppressed one: the end of a call of which nothing later is
-     * known. If there is none, {@code later}.
+     * Returns the exception of the handler's last failure, with {@code later} suppressed in it. A call ends with that exception if nothing
+     * later is known about the operation. Returns {@code later} if the handler has not failed.
      */
     public Throwable orHandlerFailure(Throwable later) {
         HandlerFailure known = handlerFailure();
@@ -196,7 +197,7 @@ public final class LogicalCall {
         if (thrown == null) {
             return later;
         }
-        // In a scope, many calls may end with it.
+        // In a scope, many calls may end with the same exception.
         if (Causes.of(later).noneMatch(cause -> cause == thrown) && thrown.getSuppressed().length < MOST_SUPPRESSED) {
             thrown.addSuppressed(later);
         }
@@ -205,9 +206,9 @@ public final class LogicalCall {
 
     /**
      * Whether {@code thrown} would hide from the caller that this call may have been executed: a layer around the attempts ended the call,
-     * and neither {@code thrown} nor its causes are the unknown outcome of this call.
+     * and the unknown outcome of this call is neither {@code thrown} nor one of its causes.
      *
-     * @param refusal whether {@code thrown} is the refusal of such a layer to make the call, or another run of it
+     * @param refusal whether {@code thrown} is such a layer's refusal to make the call, or to run it again
      */
     public boolean isHiddenBy(Throwable thrown, boolean refusal) {
         if (id() == null || isUnknownIn(thrown)) {
@@ -253,8 +254,8 @@ public final class LogicalCall {
     }
 
     /**
-     * Describes the first request, after its ID was decided. Warns if the call repeats an unknown one under a new ID, now or, if its body
-     * is not known before it is sent, at its end.
+     * Records the first request, after its ID was decided. Warns if the call repeats a call of unknown outcome under a new ID. If the body
+     * is known only after it is sent, the warning comes at the end of the call.
      *
      * @param url with or without the address of the target, but in the same form for all calls of the operation
      * @param bodyHash null if the content of the body is not known, or not known yet

@@ -133,16 +133,16 @@ record RequestEnd(
                 || seen.isGatewayError();
     }
 
-    /** Whether this shows nothing about the operation, so that an earlier failure of its handler is the last thing known of it. */
+    /** Whether this end shows nothing about the operation, so that an earlier failure of its handler remains the last thing known. */
     boolean leavesFailureOpen() {
         return !settles() && !seen.isOfAFailedHandler();
     }
 
     /**
-     * Whether this is the outcome of the operation, earlier attempts included. A response that was given before the server half checked the
-     * ID leaves the outcome of an earlier attempt open: a malformed ID, an unknown refusal, a status that a gateway or a login may return,
-     * or an error that code on this side made. So does the refusal key-reused: it means that the attempts differed, and the earlier one may
-     * have been executed.
+     * Whether this end is the outcome of the operation, including earlier attempts. The outcome of an earlier attempt stays open after a
+     * response that was given before the server half checked the ID: a malformed ID, an unknown refusal, a status that a gateway or a login
+     * may return, or an error made by code on the client side. It also stays open after the refusal key-reused: the attempts differed, and
+     * the earlier one may have been executed.
      */
     boolean settles() {
         if (outcome == SUCCEEDED) {

@@ -1,6 +1,6 @@
 package io.idempotence.client.internal.http;
 
-/** The evidence whether a request left this process. All calls that an HTTP client makes of the request, such as a clone, share it. */
+/** The evidence of whether a request was sent from this process. All calls that an HTTP client makes for the request, such as a clone, share it. */
 public final class Departure {
     private final Observation exchanges = new Observation();
     private volatile boolean observed;
@@ -10,7 +10,7 @@ public final class Departure {
     /**
      * Called before an HTTP client makes a call that reports when it leaves.
      *
-     * @param always whether it is reported whatever the call leaves by
+     * @param always whether every way of sending the call is reported
      */
     public void observed(boolean always) {
         observed = true;
@@ -27,7 +27,7 @@ public final class Departure {
         return left;
     }
 
-    /** Whether it certainly has not left. False as well if the HTTP client does not report it, or not always. */
+    /** Whether the request certainly was not sent. Also false if the HTTP client does not report what it sends, or not always. */
     public boolean hasStayed() {
         return observed && !mayBeMissed && !left;
     }

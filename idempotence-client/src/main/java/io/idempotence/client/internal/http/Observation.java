@@ -49,7 +49,7 @@ public final class Observation {
         bodyFailure = null;
     }
 
-    /** Keeps what the last request tells about the operation, because something else takes its place. */
+    /** Keeps what the last request shows about the operation, before another request or response replaces it. */
     private void keepLast() {
         boolean failed = failure != null && !isNotSent();
         boolean executed = isSuccess() || (isReplayed() && status != 307 && status != 308);
@@ -57,7 +57,7 @@ public final class Observation {
         earlierFailure |= isOfAFailedHandler();
     }
 
-    /** Records the status that the client returns. If it is not that of the last request, code on this side made the response. */
+    /** Records the status that the client returned. If the last request had another status, code on the client side made the response. */
     public void returned(int returnedStatus) {
         if (returnedStatus != status) {
             keepLast();
@@ -197,8 +197,8 @@ public final class Observation {
     }
 
     /**
-     * Whether an earlier request of the same exchange, or any that an HTTP client below reported, had a response {@link
-     * #isOfAFailedHandler}.
+     * Whether {@link #isOfAFailedHandler} was true for an earlier request of the same exchange, or for any request that an HTTP client
+     * below reported.
      */
     public boolean hasEarlierFailure() {
         return earlierFailure;

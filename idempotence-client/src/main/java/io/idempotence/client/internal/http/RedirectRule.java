@@ -84,7 +84,7 @@ public final class RedirectRule {
         return status >= 301 && status <= 303;
     }
 
-    /** Whether a header is about the body or the ID, which the GET that follows a redirect has not (RFC 9110, section 15.4). */
+    /** Whether a header describes the body or carries the ID. The GET that follows a redirect has neither (RFC 9110, section 15.4). */
     public static boolean isLeftOutOfAGet(String header) {
         String name = header.toLowerCase(Locale.ROOT);
         return name.startsWith("content-")
@@ -94,10 +94,10 @@ public final class RedirectRule {
     }
 
     /**
-     * Whether the outcome of the call shows at the target. A login redirects before the operation sees the request, so the GET that follows
-     * shows nothing about an earlier attempt in doubt, unless the redirect was stored.
+     * Whether following the redirect shows the outcome of the call. A login redirects before the operation sees the request. The GET that
+     * follows then shows nothing about an earlier attempt in doubt, unless the redirect is a stored response.
      *
-     * @param redirect as for {@link #follows}, as are the others
+     * @param redirect has the redirect as its response; the other parameters are those of {@link #follows}
      */
     public static boolean settles(Observation redirect, boolean unexecuted, boolean inDoubt) {
         return unexecuted || redirect.isReplayed() || !(inDoubt || redirect.hasEarlierDoubt());

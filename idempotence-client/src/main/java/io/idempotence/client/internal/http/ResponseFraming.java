@@ -9,8 +9,9 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * The proof that a response is whole: where its body ends (RFC 9112, section 6). HttpURLConnection takes the beginning of a response for the
- * whole, wherever it was cut, and keeps the beginning of a header. Apache HttpClient accepts the headers that arrived.
+ * The check that a response is complete: it must show where its body ends (RFC 9112, section 6). HttpURLConnection treats a response as
+ * complete wherever it was cut, and keeps a header of which only the beginning arrived. Apache HttpClient accepts a response with only some
+ * of its headers.
  */
 public final class ResponseFraming {
     private static final Set<Integer> NEVER_WITH_BODY = Set.of(204, 304);
@@ -27,12 +28,11 @@ public final class ResponseFraming {
 
     /**
      * @param proven whether the response has all its headers: its client or its protocol shows that
-     * @throws IOException if the status is that of no response
+     * @throws IOException if the status is not that of a final response
      */
     public ResponseFraming(int status, Map<String, Collection<String>> headers, boolean proven) throws IOException {
         if (status < 200 || status > 599) {
-            throw new IOException(
-                    "the status is " + status + ", that of a response is 200 to 599: it may have been cut");
+            throw new IOException("the status is " + status + ", expected 200 to 599: the response may have been cut");
         }
         this.status = status;
         this.headers = headers;
@@ -47,11 +47,12 @@ public final class ResponseFraming {
     /**
      * Checks a response for which its client returns no body.
      *
-     * @throws IOException if no header declares that. A length other than 0, or chunks, announce a body
+     * @throws IOException if no header declares the absence. A length other than 0, or chunks, announce a body
      */
     public void checkAbsentBody() throws IOException {
         if (!proven && !NEVER_WITH_BODY.contains(status) && !NEVER_READ.contains(status) && contentLength() != 0) {
-            throw new IOException("the response has no body, and no header that declares so: it may have been cut");
+            throw new IOException(
+                    "the response has no body, and no header declares that it has none: it may have been cut");
         }
     }
 
@@ -71,8 +72,9 @@ public final class ResponseFraming {
      * Checks a body that was read to its end.
      *
      * @param length how many bytes it has
-     * @param mayDecompress whether its client may have decompressed it. The length then counts other bytes
-     * @param decompressed whether its client certainly has
+     * @param mayDecompress whether the HTTP client may have decompressed the body, so that {@code length} may differ from the length that
+     *     was sent
+     * @param decompressed whether the HTTP client certainly decompressed the body
      * @throws IOException if it may have been cut
      */
     public void checkBody(long length, boolean mayDecompress, boolean decompressed) throws IOException {

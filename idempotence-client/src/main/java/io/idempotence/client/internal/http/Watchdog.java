@@ -117,13 +117,13 @@ public final class Watchdog {
             departure = new Departure();
         }
 
-        /** That of the last request. */
+        /** The departure of the last request. */
         public Departure departure() {
             Departure last = departure;
             return last == null ? new Departure() : last;
         }
 
-        /** Whether an exit has run or may still run. If it is false after {@link #ended}, none runs, unless {@link #abort} is called. */
+        /** Whether an exit has run or may still run. If false after {@link #ended}, no exit runs any more, unless {@link #abort} is called. */
         public boolean isAborted() {
             return aborted;
         }
@@ -134,7 +134,7 @@ public final class Watchdog {
             watches.remove(this);
         }
 
-        /** Ends an exchange that is over. Repeated, because a connection that is being opened cannot be closed yet. */
+        /** Ends the exchange if its call is over. Called repeatedly, because a connection that is being opened cannot be closed yet. */
         private void look() {
             if ((isTooLate() || isInterrupted()) && closes.compareAndSet(false, true)) {
                 aborted = true;

@@ -147,9 +147,9 @@ public final class ScopeHistory {
     }
 
     /**
-     * One call, with its state of doubt: one of its own attempts, or another call under the ID, may have been executed. Other calls are in
-     * doubt about it from {@link #sent} until {@link #ended}. If the operation responded, or the call ended in doubt, they are as long as
-     * the scope exists.
+     * One call, with its state of doubt: one of its own attempts, or another call under the ID, may have been executed. From {@link #sent}
+     * until {@link #ended}, this call puts the other calls under the ID in doubt. If the operation responded to it, or it ended in doubt,
+     * it does so as long as the scope exists.
      */
     public final class Call {
         /** When the first request was sent; until then, when the call was opened. */
@@ -200,7 +200,7 @@ public final class ScopeHistory {
             return inDoubt;
         }
 
-        /** Records that the handler failed and may have taken effect. It is no doubt: another failure may be the end of the call. */
+        /** Records that the handler failed and may have taken effect. This is not a doubt: the call may end with another failure. */
         public void failed(HandlerFailure last) {
             failure = last;
         }
@@ -210,7 +210,7 @@ public final class ScopeHistory {
             return failure;
         }
 
-        /** When the first request under the ID was sent, by an earlier call in doubt if there was one; the start of the call if none was. */
+        /** When the first request of this call, or of an earlier call in doubt, was sent; the start of this call if nothing was sent. */
         public Instant firstSentAt() {
             Instant others = othersSentAt;
             return others != null ? others : sentAt;

@@ -31,7 +31,7 @@ final class CallPipeline {
     private volatile long lastReplies = System.nanoTime();
 
     /**
-     * @param replyTimeout how long the server may send nothing; twice as long for all replies
+     * @param replyTimeout how long the server may stay silent; all replies of a round trip together may take twice as long
      * @param replicaWait what to wait for after the last call, or null. The reply is the last one of every caller
      * @param large those of all servers. So a call to one ends what another has not read in time
      * @param dropConnections called if the other open connections may be useless
@@ -82,12 +82,12 @@ final class CallPipeline {
         return callers.size() == 1 && RedisCall.bytes(callers.get(0)) > SOCKET_BYTES;
     }
 
-    /** Frees the connections to which large calls are written in vain. Every caller begins with this. */
+    /** Closes the connections on which a large write takes too long. Every caller begins with this. */
     void closeOverdue() {
         large.closeOverdue();
     }
 
-    /** The longest time that a round trip may take: a reply that is due when all are late may still take as long as a single one. */
+    /** The longest time that a round trip may take: the limit for all replies, and the longest wait for one reply that begins just before it. */
     Duration longest() {
         return Duration.ofNanos(maxNanos / 2 * 3);
     }

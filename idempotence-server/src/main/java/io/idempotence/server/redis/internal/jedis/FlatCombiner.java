@@ -28,13 +28,13 @@ import redis.clients.jedis.exceptions.JedisException;
  * one round trip. Then it gives the connection back, makes the first caller that still waits the next leader, and hands out the replies. A
  * single caller leads at once.
  *
- * <p><b>When a batch begins.</b> If none is under way; if more callers wait than batches are under way; or if the server is so far away
- * that waiting for one of those batches takes longer than it saves. So the load determines how large batches are. A caller leads in any
- * case if for a millisecond of its wait no batch has ended: a batch that hangs holds up nobody else.
+ * <p><b>When a batch begins.</b> A batch begins if none is in flight, if more callers wait than batches are in flight, or if the server is
+ * so far away that waiting for another batch would take longer than it saves. So the load determines how large batches are. In any case, a
+ * caller leads if no batch has ended during a millisecond of its wait: a batch that hangs holds up nobody else.
  *
- * <p><b>Why nobody gets another's reply.</b> A caller is queued first. Under the lock, and once, it becomes a leader, is taken into a batch,
- * or withdraws. Until then nothing of it was sent. Only its leader gives it its replies, and only if every call of the batch has one. If
- * the round trip fails, everybody in the batch fails: each call may have been executed.
+ * <p><b>Why no caller gets another caller's reply.</b> A caller is queued first. Then, under the lock and exactly once, it becomes a
+ * leader, is taken into a batch, or withdraws. None of its calls is sent before that. Only its leader gives it replies, and only if every
+ * call of the batch has one. If the round trip fails, every caller in the batch fails, because each call may have been executed.
  */
 final class FlatCombiner implements RedisServer {
     private static final int MAX_CALLS = 64;
@@ -55,7 +55,7 @@ final class FlatCombiner implements RedisServer {
     private final Deque<Caller> queue = new ArrayDeque<>();
     /** How many batches are under way. Guarded by the lock. */
     private int batches;
-    /** When a batch has ended for the last time, or has begun because none ended. Guarded by the lock. */
+    /** When a batch last ended, or last began because no other had ended. Guarded by the lock. */
     private long lastProgress = System.nanoTime();
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
@@ -67,7 +67,7 @@ final class FlatCombiner implements RedisServer {
         private static final long serialVersionUID = 1L;
 
         FollowerFailedException(Throwable cause) {
-            super("a connection failed on which this call was sent with others", cause);
+            super("the connection failed on which this call was sent together with other calls", cause);
         }
     }
 

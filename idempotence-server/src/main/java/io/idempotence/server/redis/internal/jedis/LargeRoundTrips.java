@@ -12,9 +12,9 @@ import redis.clients.jedis.Connection;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
 /**
- * The round trips under way that send more than the buffers of a socket hold. The driver writes without a timeout. If the server hangs, such
- * a write would last as long, and its connection would be taken. So other callers close the connection. Thread-safe, without a thread of
- * its own.
+ * The round trips in flight that send more than the buffers of a socket hold. The driver writes without a timeout. If the server hangs,
+ * such a write would block as long as the server does, and would keep its connection. So other callers close the connection. Thread-safe,
+ * without a thread of its own.
  */
 final class LargeRoundTrips {
     /** Null in Jedis 6.0, which cannot close a connection that writes. */
