@@ -27,7 +27,7 @@ class InboundRequestTest {
     }
 
     @Test
-    void everythingThatTellsCallsApartTellsTheirIdsApart() {
+    void callsThatDifferInAnythingHaveDifferentDerivedIds() {
         byte[] other = "other".getBytes(StandardCharsets.UTF_8);
         assertThat(List.of(
                         first(InboundRequest.of("a")),

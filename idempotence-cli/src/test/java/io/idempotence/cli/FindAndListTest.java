@@ -195,7 +195,7 @@ class FindAndListTest {
     }
 
     @Test
-    void tellsHowFarALongWalkHasCome() {
+    void reportsTheProgressOfALongWalk() {
         ByteArrayOutputStream told = new ByteArrayOutputStream();
         Progress progress = new Progress(new PrintStream(told, true, StandardCharsets.UTF_8), Duration.ZERO);
         for (int i = 0; i < 1_200; i++) {

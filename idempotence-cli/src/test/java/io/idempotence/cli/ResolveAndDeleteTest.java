@@ -115,7 +115,7 @@ class ResolveAndDeleteTest {
     }
 
     @Test
-    void whatIsAsAskedForAlreadyIsNoFailure() throws IOException {
+    void recordThatIsAlreadyAsRequestedIsNoFailure() throws IOException {
         for (String[] options : new String[][] {{"--applied"}, {"--not-applied"}, {"--applied", "--json"}}) {
             StorageKey key = tool.abandon().key();
             boolean applied = options[0].equals("--applied");

@@ -128,7 +128,7 @@ class IdempotenceClientConfigTest extends ClientConfigTestBase {
     }
 
     @Test
-    void methodsSettingsLieOverTheirClientsAndTheseOverTheCommonOnes() {
+    void methodSettingsOverrideClientSettingsWhichOverrideCommonOnes() {
         IdempotenceClientConfig config =
                 load("""
                 idempotence.client.retry.max-attempts=5

@@ -157,7 +157,8 @@ final class StorageGuard implements AutoCloseable {
             startProbing();
             throw knownOutage();
         }
-        // If the state changes in between, this call may return a permission that it never had, which allows one trial more.
+        // If the state changes in between, this call may return a permission that it never had, which allows one trial
+        // more.
         // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         Caller caller = new Caller(nanoTime.getAsLong(), isTrial);

@@ -213,7 +213,7 @@ class BackgroundWritesTest {
     // ---- the end
 
     @Test
-    void whatWaitsWhenItIsClosedIsTriedOnceMoreAndWhatComesLaterOnce() {
+    void closingTriesWaitingWritesOnceMoreAndLaterOnesOnce() {
         retry(id, 0);
         awaitTriesAfter(0);
         int before = tries.get();
@@ -229,7 +229,7 @@ class BackgroundWritesTest {
     }
 
     @Test
-    void whatIsForLaterIsDoneWhenItIsClosedUnlessItMayBeDropped() {
+    void closingRunsDelayedTasksUnlessTheyMayBeDropped() {
         background.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(scheduler.later(Duration.ofHours(1), tries::incrementAndGet)).isNotNull();
         background.close();
@@ -311,7 +311,7 @@ class BackgroundWritesTest {
     }
 
     @Test
-    void whoClosesAndIsInterruptedStaysInterruptedAndTriesWhatWaits() throws Exception {
+    void interruptedCloseKeepsItsFlagAndTriesWaitingWrites() throws Exception {
         CountDownLatch underWay = new CountDownLatch(1);
         CountDownLatch never = new CountDownLatch(1);
         background.add(tooMany, Duration.ZERO, () -> {

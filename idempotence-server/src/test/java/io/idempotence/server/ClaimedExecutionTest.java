@@ -207,7 +207,7 @@ class ClaimedExecutionTest {
 
     @Test
     @DisplayName("a duplicate may retry after half of the time that the first attempt has run, 20 to 500 ms")
-    void whenToAskAgain() {
+    void refusalInProgressSuggestsHalfTheElapsedTime() {
         attempts.run();
         for (long[] each : new long[][] {{0, 20}, {40, 20}, {42, 21}, {1_000, 500}, {1_002, 500}, {100_000, 500}}) {
             MovingClock start = new MovingClock();

@@ -171,7 +171,7 @@ class GiveBackTest {
 
     @Test
     @DisplayName("T21: the claim of a give-back is not called saved by another process")
-    void theClaimOfAGiveBackIsNotCalledSaved() {
+    void claimOfAGiveBackIsNotReportedAsASavedId() {
         Idempotence other = provider.over(memory, SHORT_LEASE);
         List<Object> replies = new CopyOnWriteArrayList<>();
         AtomicInteger claims = new AtomicInteger();

@@ -97,12 +97,12 @@ class IdempotencePropertiesTest {
     }
 
     @Property(tries = 40)
-    void norDoesOneInRedis(@ForAll("histories") List<HistoryStep> history) {
+    void noHistoryInRedisRunsTwiceWhatMayRunOnce(@ForAll("histories") List<HistoryStep> history) {
         play(history, inRedis, duration -> ServerTime.letPass(redis, duration));
     }
 
     @Property(tries = 60)
-    void norDoesOneInADatabase(@ForAll("histories") List<HistoryStep> history) {
+    void noHistoryInADatabaseRunsTwiceWhatMayRunOnce(@ForAll("histories") List<HistoryStep> history) {
         play(history, inDatabase, Databases.POSTGRESQL::letPass);
     }
 

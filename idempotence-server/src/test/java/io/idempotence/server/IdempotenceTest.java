@@ -108,7 +108,7 @@ class IdempotenceTest {
     }
 
     @Test
-    void anIdThatIsNoneIsRefusedBeforeTheStorageIsAsked() {
+    void invalidIdIsRefusedBeforeTheStorageIsCalled() {
         assertThatThrownBy(() -> idempotence().saveIfAbsent("a\nb")).isInstanceOf(IllegalArgumentException.class);
         assertThatThrownBy(
                         () -> Idempotence.builder(IdempotenceStorage.inMemory()).namespace("a b"))

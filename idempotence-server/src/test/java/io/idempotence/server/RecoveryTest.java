@@ -181,7 +181,7 @@ class RecoveryTest {
     }
 
     @Test
-    void whoFailsToTellRefuses() {
+    void recoveryRuleThatThrowsRefuses() {
         abandoned();
         assertRefused(
                 recovering((which, fence) -> {
@@ -203,7 +203,7 @@ class RecoveryTest {
 
     @Test
     @DisplayName("P6: a rule that returns null lets nothing run")
-    void whoReturnsNullRefuses() {
+    void recoveryRuleThatReturnsNullRefuses() {
         abandoned();
         assertRefused(recovering((which, fence) -> null), Refusal.OUTCOME_UNKNOWN);
         assertThat(runs).hasValue(0);

@@ -223,7 +223,7 @@ class WaitingTest {
 
     @Test
     @DisplayName("P5: a waiting duplicate does not get the response of another request that has its ID after a delete")
-    void anotherRequestsResponseIsNotTold() {
+    void duplicateNeverGetsAnotherRequestsResponse() {
         Idempotence idempotence = idempotence();
         // Its next renewal shows that its record is another one's by now.
         idempotence
@@ -260,7 +260,7 @@ class WaitingTest {
     }
 
     @Test
-    void whoWaitsForAnotherProcessIsSentAwayWhenTheStorageFails() {
+    void duplicateOfAnotherProcessIsRefusedWhenTheStorageFails() {
         run(idempotence());
         CompletableFuture<Decision> waiter = Duplicates.claim(idempotence(), call, POLICY, LONG);
 
@@ -335,7 +335,7 @@ class WaitingTest {
     }
 
     @Test
-    void nobodyIsLookedForWhoHasLeft() {
+    void duplicatesThatHaveLeftAreNotPolledFor() {
         Map<StorageKey, AtomicInteger> looks = new ConcurrentHashMap<>();
         FaultyStorage storage = new FaultyStorage(redis.connect()).before((what, key) -> {
             if (what == FaultyStorage.Call.FIND) {
@@ -375,7 +375,7 @@ class WaitingTest {
 
     @Test
     @DisplayName("P4, T14: a waiting duplicate does not get the response of a late owner, which is not recorded")
-    void theResponseOfALateOwnerIsNotTold() {
+    void duplicateNeverGetsTheResponseOfALateOwner() {
         IdempotencePolicy shortLease = IdempotencePolicy.builder()
                 .lease(Duration.ofMillis(500))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)

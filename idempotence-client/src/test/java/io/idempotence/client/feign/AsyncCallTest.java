@@ -70,7 +70,7 @@ class AsyncCallTest extends FeignTestBase {
     }
 
     @Test
-    void laterRequestOfFeignsOwnRetryerIsNoneOutsideOfTheCall() throws Exception {
+    void requestRepeatedByFeignsRetryerStaysInsideTheCall() throws Exception {
         server.respond(Reply.status(503).header("Retry-After", "0"));
         AsyncOrders orders = async.orders(fast().build(), b -> b.retryer(new Retryer.Default(1, 1, 2)));
         assertThat(get(orders.list())).isEqualTo("ok");
@@ -89,7 +89,7 @@ class AsyncCallTest extends FeignTestBase {
 
     /** Its caller waited for a while, and makes it again: the first request may have been executed. */
     @Test
-    void callThatIsStillOutLeavesItsScopeInDoubt() {
+    void callStillInFlightLeavesItsScopeInDoubt() {
         Wire wire = new Wire();
         AsyncOrders orders = async.orders(fast().maxAttempts(1).build(), b -> b.client(wire));
         IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {

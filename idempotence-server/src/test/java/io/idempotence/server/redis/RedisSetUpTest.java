@@ -125,7 +125,7 @@ class RedisSetUpTest {
     }
 
     @Test
-    void aServerThatMayNotBeAskedIsRefused() {
+    void aServerWithoutTheRightToInfoIsRefused() {
         try (EmbeddedRedis redis = EmbeddedRedis.startPersistent()) {
             try (Jedis jedis = redis.jedis()) {
                 jedis.aclSetUser("app", "on", ">s3cret", "~idem:*", "+@all", "-info", "-cluster");

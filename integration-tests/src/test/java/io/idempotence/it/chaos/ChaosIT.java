@@ -17,7 +17,7 @@ class ChaosIT {
     static final long SEED = Long.getLong("chaos.seed", System.nanoTime() % 1_000_000);
 
     @Test
-    void nothingIsDoubleLostWrongOrStuck() throws Exception {
+    void noCallIsDuplicatedLostWrongOrStuck() throws Exception {
         assertThatAllIsWell(Scene.EVERYTHING, TIME);
     }
 

@@ -90,7 +90,7 @@ abstract class AttemptContract extends ClientContract {
 
     /** A body lost after a 2xx status line (Feign makes of it a plain exception with status 200). */
     @Test
-    void bodyCutAfterTheStatusLineIsAskedForAgain() {
+    void responseWithAnInterruptedBodyIsRequestedAgain() {
         List<String> ids = new CopyOnWriteArrayList<>();
         try (RawServer server = RawServer.start((request, client) -> {
             ids.add(request.header("Idempotency-Key"));
@@ -127,7 +127,7 @@ abstract class AttemptContract extends ClientContract {
     /** Without an ID. */
     @ParameterizedTest
     @ValueSource(ints = {425, 429, 500, 502, 503, 504})
-    void statusThatMayBeAnotherNextTimeIsFinalWithoutAnId(int status) {
+    void retryableStatusIsFinalWithoutAnId(int status) {
         alwaysGet(status(status));
         Orders orders = orders();
         assertThatThrownBy(() -> orders.put("x"))
@@ -257,7 +257,7 @@ abstract class AttemptContract extends ClientContract {
     }
 
     @Test
-    void unwrappedOrNotTheUnknownIsTyped() {
+    void unknownOutcomeIsTypedWithAndWithoutUnwrapping() {
         alwaysGet(aResponse().withFault(Fault.CONNECTION_RESET_BY_PEER));
         Orders orders = orders(builder -> builder.exceptionPropagationPolicy(ExceptionPropagationPolicy.UNWRAP));
         assertThatThrownBy(() -> orders.create("x")).isInstanceOf(FeignOutcomeUnknownException.class);

@@ -342,7 +342,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
 
     /** It is made for calls that wait: to it a call has ended well when there is a future. Ours goes on beneath. */
     @Test
-    void beforeOursResilience4jSeesNoEndOfAFuture() {
+    void resilience4jAddedBeforeOursNeverSeesAFutureComplete() {
         async = true;
         requestsGet(status(429), status(404));
         Orders orders = orders(builder -> builder.addCapability(retryingAndBreaking(breaker)));
@@ -397,7 +397,7 @@ class CapabilitiesOfOthersIT extends WireMockTestBase {
 
     /** What measures hands no cancellation down: the request goes on, and its response is let go. */
     @Test
-    void responseOfACancelledCallThatMetersKeepFromCancellingIsLetGo() {
+    void responseOfACallWhoseCancellationMetersSwallowIsClosed() {
         CompletableFuture<Response> request = new CompletableFuture<>();
         CountDownLatch closed = new CountDownLatch(1);
         AsyncOrders orders = IdempotentFeign.install(

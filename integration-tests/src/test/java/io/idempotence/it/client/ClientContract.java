@@ -111,7 +111,7 @@ abstract class ClientContract extends ScopeContract {
     /** What is no HTTP, in the place of a response. */
     @ParameterizedTest
     @ValueSource(strings = {"SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1\r\n\r\n"})
-    void responseThatIsNoneIsAskedForAgainAndUnknownAtTheEnd(String garbage) {
+    void malformedResponseIsRequestedAgainAndUnknownAtTheEnd(String garbage) {
         AtomicBoolean better = new AtomicBoolean(true);
         Set<String> ids = ConcurrentHashMap.newKeySet();
         try (RawServer server = RawServer.start((request, socket) -> {
@@ -169,7 +169,7 @@ abstract class ClientContract extends ScopeContract {
     /** As when its instance restarts. It was the failure to connect, which reads as "not executed". */
     @ParameterizedTest
     @ValueSource(ints = {500, 503})
-    void failureOfTheHandlerIsTheEndOfACallThatThenReachesNobody(int status) {
+    void callThatReachesNobodyAfterAHandlerFailureEndsWithThatFailure(int status) {
         try (RestartingServer server = new RestartingServer(status)) {
             End end = client(fast(), server.url()).order();
             assertStatus(end, status);

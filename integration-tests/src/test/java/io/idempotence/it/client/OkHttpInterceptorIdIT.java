@@ -214,7 +214,7 @@ class OkHttpInterceptorIdIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void settingsOfAnHttpMethodLieOverThoseOfTheClient() throws IOException {
+    void settingsOfAnHttpMethodOverrideThoseOfTheClient() throws IOException {
         alwaysGet(status(500));
         OkHttpClient client = installed(fast().client("orders#POST", own -> own.maxAttempts(2)));
         status(client, order());

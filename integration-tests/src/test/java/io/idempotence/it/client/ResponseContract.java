@@ -114,7 +114,7 @@ abstract class ResponseContract extends WireMockTestBase {
 
     @ParameterizedTest
     @ValueSource(ints = {408, 425, 429, 500, 502, 503, 504})
-    void statusThatMayBeAnotherNextTimeIsRetried(int status) {
+    void retryableStatusIsRetried(int status) {
         attemptsUpTo(2, status(status));
         assertOk(client().order());
         assertOneId();

@@ -105,7 +105,7 @@ class RequestEndTest {
 
     @ParameterizedTest
     @MethodSource("failures")
-    void ofFailures(IOException failure, Outcome expected) {
+    void outcomesOfFailures(IOException failure, Outcome expected) {
         assertThat(of(failed(failure), thrown())).isEqualTo(expected);
         assertThat(leavesDoubt(expected, failed(failure))).isEqualTo(expected == UNDETERMINED);
         assertThat(settles(expected, failed(failure))).isFalse();
@@ -163,7 +163,7 @@ class RequestEndTest {
     }
 
     @Test
-    void of2xx() {
+    void outcomesOf2xx() {
         assertThat(of(responded(200), null)).isEqualTo(SUCCEEDED);
         assertThat(of(responded(204), null)).isEqualTo(SUCCEEDED);
         assertThat(of(responded(200), thrown())).isEqualTo(FINAL);
@@ -177,7 +177,7 @@ class RequestEndTest {
     }
 
     @Test
-    void ofCallsThatDidNotReachTheWire() {
+    void outcomesOfCallsThatDidNotReachTheWire() {
         assertThat(of(new Observation(), null)).isEqualTo(SUCCEEDED);
         assertThat(of(new Observation(), thrown())).isEqualTo(FINAL);
         assertThat(settles(FINAL, new Observation())).isFalse();
@@ -208,7 +208,7 @@ class RequestEndTest {
     }
 
     @Test
-    void requestThatIsStillOutIsUndetermined() {
+    void requestStillInFlightIsUndetermined() {
         Observation seen = new Observation();
         seen.started();
         assertThat(of(seen, thrown())).isEqualTo(UNDETERMINED);

@@ -213,7 +213,7 @@ class CircuitBreakersTest extends OrdersConsumer {
     }
 
     @Test
-    void ofSeveralCallsInADefaultMethodTheUnknownOneIsTold() {
+    void defaultMethodWithSeveralCallsReportsTheUnknownOne() {
         CountDownLatch held = new CountDownLatch(1);
         provider.holdOrdersAfterTheFirstUntil(held);
         try {
