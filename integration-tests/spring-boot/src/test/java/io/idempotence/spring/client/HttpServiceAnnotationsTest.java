@@ -33,12 +33,7 @@ class HttpServiceAnnotationsTest extends OrdersConsumer {
                 .getBean(RestClient.Builder.class)
                 .baseUrl(proxy.url())
                 .build();
-        T service = HttpServiceProxyFactory.builderFor(RestClientAdapter.create(client))
-                .build()
-                .createClient(type);
-        return type.cast(application
-                .getAutowireCapableBeanFactory()
-                .applyBeanPostProcessorsAfterInitialization(service, type.getName()));
+        return bean(type, HttpServiceProxyFactory.builderFor(RestClientAdapter.create(client)));
     }
 
     interface Base {

@@ -131,13 +131,6 @@ class HttpServiceClientsTest extends OrdersConsumer {
         return bean(type, HttpServiceProxyFactory.builderFor(adapter));
     }
 
-    private static <T> T bean(Class<T> type, HttpServiceProxyFactory.Builder factory) {
-        T client = factory.build().createClient(type);
-        return type.cast(application
-                .getAutowireCapableBeanFactory()
-                .applyBeanPostProcessorsAfterInitialization(client, type.getName()));
-    }
-
     @Test
     void callThatALayerInsideOfItsProxyRepeatsKeepsItsId() {
         proxy.loseResponses(3);
@@ -180,7 +173,7 @@ class HttpServiceClientsTest extends OrdersConsumer {
     }
 
     /** @param marked whether it marks its requests, as those of the clients of groups do */
-    private static HttpServiceProxyFactory.Builder factory(HttpExchangeAdapter adapter, boolean marked) {
+    static HttpServiceProxyFactory.Builder factory(HttpExchangeAdapter adapter, boolean marked) {
         HttpServiceProxyFactory.Builder factory = HttpServiceProxyFactory.builderFor(adapter);
         return marked
                 ? factory.customArgumentResolver((argument, parameter, request) -> {

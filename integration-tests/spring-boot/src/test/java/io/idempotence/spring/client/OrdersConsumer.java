@@ -12,6 +12,7 @@ import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
+import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /**
  * The base of tests of a consumer: an application whose clients call the orders provider through a proxy. They find the proxy by {@code
@@ -43,6 +44,14 @@ abstract class OrdersConsumer {
         IdempotenceClientListener listener() {
             return all::add;
         }
+    }
+
+    /** An HTTP service client, as if it were a bean of the application. */
+    static <T> T bean(Class<T> type, HttpServiceProxyFactory.Builder factory) {
+        T client = factory.build().createClient(type);
+        return type.cast(application
+                .getAutowireCapableBeanFactory()
+                .applyBeanPostProcessorsAfterInitialization(client, type.getName()));
     }
 
     static List<IdempotenceClientEvent> events() {
