@@ -41,6 +41,9 @@ import redis.clients.jedis.UnifiedJedis;
 @Tag("redis-7")
 @Tag("jedis")
 class RedisFaultsTest {
+    private static final JedisClientConfig IMPATIENT =
+            DefaultJedisClientConfig.builder().timeoutMillis(300).build();
+
     private final StorageKey key = Claims.newKey();
 
     @Test
@@ -211,20 +214,22 @@ class RedisFaultsTest {
         }
     }
 
-    /** The driver writes without a timeout. */
-    @Test
-    void aLargeCompletionIsUnavailableInABoundedTime() throws Exception {
+    private static void assumeThatTheDriverClosesConnectionsThatWrite() {
         assumeThat(System.getProperty("idempotence.test.jedis", ""))
                 .as("a version that can close a connection that writes")
                 .doesNotStartWith("6.");
+    }
+
+    /** The driver writes without a timeout. */
+    @Test
+    void aLargeCompletionIsUnavailableInABoundedTime() throws Exception {
+        assumeThatTheDriverClosesConnectionsThatWrite();
         ConnectionPoolConfig two = new ConnectionPoolConfig();
         two.setMaxTotal(2);
-        JedisClientConfig impatient =
-                DefaultJedisClientConfig.builder().timeoutMillis(300).build();
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(redis.address())
                         .pool(two)
-                        .client(impatient)
+                        .client(IMPATIENT)
                         .build()) {
             Claim claim = Claims.claim(storage, key);
             byte[] large = new byte[32 << 20];
@@ -253,14 +258,10 @@ class RedisFaultsTest {
     /** Nobody else may call the node that hangs. */
     @Test
     void aLargeCompletionInAClusterIsEndedByCallsToOtherNodes() throws Exception {
-        assumeThat(System.getProperty("idempotence.test.jedis", ""))
-                .as("a version that can close a connection that writes")
-                .doesNotStartWith("6.");
-        JedisClientConfig impatient =
-                DefaultJedisClientConfig.builder().timeoutMillis(300).build();
+        assumeThatTheDriverClosesConnectionsThatWrite();
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start();
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(cluster.addresses())
-                        .client(impatient)
+                        .client(IMPATIENT)
                         .build()) {
             Claim claim = Claims.claim(storage, keyIn(0, 5_000));
             StorageKey elsewhere = keyIn(11_000, 16_384);

@@ -67,6 +67,14 @@ class JpaTransactionsTest {
         String what;
     }
 
+    /** A pool of connections to a database that nobody else uses. */
+    static DataSource ownDatabase() {
+        HikariDataSource pool = new HikariDataSource();
+        pool.setJdbcUrl("jdbc:h2:mem:" + UUID.randomUUID());
+        pool.setUsername("sa");
+        return pool;
+    }
+
     /** The entities of an application, for tests of its transactions. */
     static class Entities {
         @Bean
@@ -84,10 +92,7 @@ class JpaTransactionsTest {
     static class Application {
         @Bean
         DataSource dataSource() {
-            HikariDataSource pool = new HikariDataSource();
-            pool.setJdbcUrl("jdbc:h2:mem:" + UUID.randomUUID());
-            pool.setUsername("sa");
-            return pool;
+            return ownDatabase();
         }
 
         @Bean

@@ -3,7 +3,6 @@ package io.idempotence.spring.method;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.zaxxer.hikari.HikariDataSource;
 import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
 import jakarta.persistence.EntityManager;
@@ -103,9 +102,7 @@ class LostCommitsTest {
     static class Application {
         @Bean
         DataSource dataSource() {
-            HikariDataSource pool = new HikariDataSource();
-            pool.setJdbcUrl("jdbc:h2:mem:" + UUID.randomUUID());
-            pool.setUsername("sa");
+            DataSource pool = JpaTransactionsTest.ownDatabase();
             new JdbcTemplate(pool).execute("create table effect (id varchar(100) not null)");
             return new Losing(pool);
         }

@@ -94,7 +94,7 @@ class WrappedStorageTest {
     }
 
     @Import(Bookings.class)
-    static class OutsideOfABean {
+    static class InTransaction {
         @Bean
         JdbcIdempotenceStorage inTransaction(DataSource dataSource) {
             return JdbcIdempotenceStorage.builder(dataSource)
@@ -102,7 +102,10 @@ class WrappedStorageTest {
                     .inTransaction()
                     .build();
         }
+    }
 
+    @Import(InTransaction.class)
+    static class OutsideOfABean {
         @Bean
         Idempotence idempotence(JdbcIdempotenceStorage storage) {
             return Idempotence.over((IdempotenceStorage) OutsideOfSpring.proxy(storage));
@@ -110,16 +113,8 @@ class WrappedStorageTest {
     }
 
     /** The application chooses between its storages itself. */
-    @Import(Bookings.class)
+    @Import(InTransaction.class)
     static class OneOfTwo {
-        @Bean
-        JdbcIdempotenceStorage inTransaction(DataSource dataSource) {
-            return JdbcIdempotenceStorage.builder(dataSource)
-                    .createIfMissing()
-                    .inTransaction()
-                    .build();
-        }
-
         @Bean
         IdempotenceStorage other() {
             return IdempotenceStorage.inMemory();
