@@ -122,7 +122,10 @@ final class RequestChain {
     ClientHttpResponse execute(HttpRequest request, byte[] body, ClientHttpRequestFactory end) throws IOException {
         ClientHttpRequest next = intercepting(end).createRequest(request.getURI(), request.getMethod());
         request.getHeaders().forEach((name, values) -> next.getHeaders().addAll(name, values));
-        next.getAttributes().putAll(request.getAttributes());
+        // An interceptor in front may send in two threads, and each records its call in the original request.
+        synchronized (original) {
+            next.getAttributes().putAll(request.getAttributes());
+        }
         write(body, next);
         return next.execute();
     }
