@@ -43,7 +43,7 @@ final class JdbcAppliedMarks implements AppliedMarks {
         this.beans = beans;
     }
 
-    /** The storages in this mode, of those that are made: a transaction must not make one. */
+    /** The storages in this mode, of the singletons that are made and the beans of other scopes: a transaction must not make a singleton. */
     private List<JdbcIdempotenceStorage> storages() {
         List<JdbcIdempotenceStorage> found = known;
         if (found == null) {
