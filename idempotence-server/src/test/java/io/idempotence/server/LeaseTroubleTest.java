@@ -350,7 +350,7 @@ class LeaseTroubleTest {
         assertThat(run.execution().lease().mayBeOver()).isFalse();
     }
 
-    /** It ran, nobody renewed its lease, and another process took it for abandoned. */
+    /** The operation ran, nobody renewed its lease, and another process took it for abandoned. */
     @Test
     @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
     void nothingRunsAfterClose() {

@@ -196,7 +196,7 @@ class LeasesTest {
         List<Lease> all = twelveInTrouble();
         for (int number = AT_ONCE; number < all.size(); number++) {
             int hanging = number;
-            // Everybody's turn would have come: only the order can tell who is next.
+            // Every lease would be renewed in the end: only the order shows which one is next.
             await().until(() ->
                     tried.size() == hanging && all.stream().filter(this::isDue).count() == all.size());
             goOn.release();

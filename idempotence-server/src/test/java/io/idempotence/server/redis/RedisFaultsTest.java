@@ -255,7 +255,7 @@ class RedisFaultsTest {
         }
     }
 
-    /** Nobody else may call the node that hangs. */
+    /** No other call may go to the node that hangs. */
     @Test
     void aLargeCompletionInAClusterIsEndedByCallsToOtherNodes() throws Exception {
         assumeThatTheDriverClosesConnectionsThatWrite();

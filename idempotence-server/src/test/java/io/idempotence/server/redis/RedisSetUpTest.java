@@ -85,7 +85,7 @@ class RedisSetUpTest {
         }
     }
 
-    /** A replica refuses to wait for its replicas, which is no missing right. */
+    /** A replica refuses to wait for replicas. That does not mean that a right is missing. */
     @Test
     void aReplicaIsCalledOneAlsoIfItsReplicasAreWaitedFor() {
         try (EmbeddedRedis redis = EmbeddedRedis.startPersistent("--replicaof", "127.0.0.1", "1");

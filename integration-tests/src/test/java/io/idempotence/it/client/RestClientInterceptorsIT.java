@@ -170,7 +170,7 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         executedCallWhoseInterceptorThenReachesNobodyIsUnknown();
     }
 
-    /** Where nobody follows redirects, for example. The page of the target says nothing about the operation. */
+    /** As where this library follows no redirects. The target of a 303 says nothing about the operation. */
     @Test
     void executedCallWhoseInterceptorFollowsTheRedirectItselfIsUnknown() {
         alwaysGet(status(303));

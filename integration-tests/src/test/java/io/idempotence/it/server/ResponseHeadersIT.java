@@ -281,7 +281,7 @@ class ResponseHeadersIT extends FilterTestBase {
         assertThat(text(callAs(server, "SECOND-0123456789ABCDEF"))).isEqualTo("/a?");
     }
 
-    /** As Gson, and as some libraries for pages. */
+    /** Gson escapes in the first way, and some libraries for pages in the second. */
     @ParameterizedTest
     @ValueSource(strings = {"\\u003d", "&#61;"})
     void nonceWhoseEqualsSignIsEscapedIsNotGivenToAnother(String equals) {

@@ -61,7 +61,7 @@ class WatchdogTest {
         assertThat(closed).isFalse();
     }
 
-    /** What a call that is not aborted then returns, nobody ends. */
+    /** A call that is not aborted returns a response, and no exit may close it afterwards. */
     @Test
     void exchangeThatEndedBeforeTheDeadlineIsNotAbortedAndNoExitOfItRuns() throws Exception {
         Watchdog watchdog = new Watchdog(threads, LOG);

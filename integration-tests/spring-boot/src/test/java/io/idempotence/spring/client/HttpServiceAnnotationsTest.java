@@ -101,7 +101,7 @@ class HttpServiceAnnotationsTest extends OrdersConsumer {
                 .toList();
     }
 
-    /** As of Feign clients. */
+    /** The rule is that of Feign clients. */
     @Test
     void annotationsOfMethodsAndInterfacesDecideAlsoWhenInherited() {
         //                                                       post   delete never  always

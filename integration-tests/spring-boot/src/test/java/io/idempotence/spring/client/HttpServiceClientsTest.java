@@ -203,7 +203,7 @@ class HttpServiceClientsTest extends OrdersConsumer {
         assertThat(provider.executions()).hasValue(1);
     }
 
-    /** The order of a group's client had the ID of the token. */
+    /** The order of a client in a group had the ID of the token. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void tokenThatAnInterceptorInFrontFetchesThroughTheChainIsACallOfItsOwn(boolean marked) {

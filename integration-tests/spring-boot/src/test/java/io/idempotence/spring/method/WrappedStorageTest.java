@@ -134,7 +134,7 @@ class WrappedStorageTest {
         }
     }
 
-    /** None of these can be made by the thread of a test. */
+    /** Storages that fail the test if a transaction makes them. */
     @Import(OneOfTwo.class)
     static class OthersAreBroken {
         @Bean
