@@ -14,12 +14,16 @@ import java.util.concurrent.CompletableFuture;
 
 /** An HTTP caller without a client library's own behaviour: it follows no redirect, and takes any ID and header. */
 public final class Http {
-    private static final HttpClient CLIENT = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .followRedirects(HttpClient.Redirect.NEVER)
-            .build();
+    private static final HttpClient CLIENT = client();
 
     private Http() {}
+
+    private static HttpClient client() {
+        return HttpClient.newBuilder()
+                .version(HttpClient.Version.HTTP_1_1)
+                .followRedirects(HttpClient.Redirect.NEVER)
+                .build();
+    }
 
     public static HttpResponse<byte[]> post(URI uri, String id, String body, String... headers) {
         return send(request("POST", uri, id, body, headers));
@@ -39,8 +43,17 @@ public final class Http {
     }
 
     public static HttpResponse<byte[]> send(HttpRequest request) {
+        return send(CLIENT, request);
+    }
+
+    /** Sends a request over a new connection. A container may close one over which it responded to a malformed request, without a notice. */
+    public static HttpResponse<byte[]> sendOverNewConnection(HttpRequest request) {
+        return send(client(), request);
+    }
+
+    private static HttpResponse<byte[]> send(HttpClient client, HttpRequest request) {
         try {
-            return CLIENT.send(request, HttpResponse.BodyHandlers.ofByteArray());
+            return client.send(request, HttpResponse.BodyHandlers.ofByteArray());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (InterruptedException e) {

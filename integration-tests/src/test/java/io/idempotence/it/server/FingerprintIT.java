@@ -425,7 +425,7 @@ class FingerprintIT extends FilterTestBase {
             default -> "name=\"to\"; filename=\"f\"\r\nContent-Type: text/plain;x=\"" + text + "\"\r\n\r\n1";
         };
         String body = "--b\r\nContent-Disposition: form-data; " + part + "\r\n--b--\r\n";
-        return send(HttpRequest.newBuilder(server.uri("/p?to=Ren%E9"))
+        return Http.sendOverNewConnection(HttpRequest.newBuilder(server.uri("/p?to=Ren%E9"))
                 .header("Idempotency-Key", key)
                 .header("Content-Type", "multipart/form-data; boundary=b")
                 .POST(HttpRequest.BodyPublishers.ofByteArray(body.getBytes(StandardCharsets.ISO_8859_1)))
