@@ -143,16 +143,16 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public Optional<IdempotenceRecord> find(StorageKey key) {
-        while (true) {
-            Entry entry = entries.get(key);
+        Holder<IdempotenceRecord> seen = new Holder<>();
+        entries.computeIfPresent(key, (k, entry) -> {
+            // As in a step: a change that has read the clock already must not be overlooked.
             long now = clock.millis();
-            // An entry that was replaced before the clock was read does not show the state at that time.
-            if (Objects.equals(entries.get(key), entry)) {
-                return entry == null || entry.content.expiresAt() <= now
-                        ? Optional.empty()
-                        : Optional.of(entry.content.seenAt(key, now));
+            if (entry.content.expiresAt() > now) {
+                seen.reply = entry.content.seenAt(key, now);
             }
-        }
+            return entry;
+        });
+        return Optional.ofNullable(seen.reply);
     }
 
     @Override

@@ -10,6 +10,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
 class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
@@ -213,7 +215,7 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
     }
 
     @Test
-    void aLookThatIsOvertakenByARenewalDoesNotMissTheRecord() {
+    void aLookThatIsOvertakenByARenewalDoesNotMissTheRecord() throws InterruptedException {
         MovingClock time = new MovingClock();
         IdempotenceStorage shared = IdempotenceStorage.inMemory(1, time);
         StorageKey key = StorageKey.of("a", "", "", IdempotenceId.of("id"));
@@ -222,12 +224,18 @@ class InMemoryIdempotenceStorageTest extends IdempotenceStorageContract {
                         shared.claim(new ClaimRequest(key, Fingerprint.NONE, new Owner(1, 1), minute, minute, false)))
                 .claim();
 
-        time.whenAsked(() -> {
-            time.whenAsked(() -> {});
+        Thread renewal = new Thread(() -> {
             shared.renew(claim, minute.multipliedBy(3));
             time.advance(minute.multipliedBy(2));
         });
+        time.whenAsked(() -> {
+            time.whenAsked(() -> {});
+            renewal.start();
+            Awaitility.await()
+                    .until(renewal::getState, Set.of(Thread.State.BLOCKED, Thread.State.TERMINATED)::contains);
+        });
 
         assertThat(shared.find(key)).isPresent();
+        renewal.join();
     }
 }
