@@ -7,6 +7,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * The unknown outcome of a logical call: the operation may have been executed (promise P7). The exceptions of all clients implement it.
  *
+ * <p>A call that carries an ID ends this way in three cases. An attempt was sent and ended without a trustworthy response (an I/O failure
+ * after connecting, 502, 504, an execution still in progress), and no later response settled it before the attempts, the deadline or the
+ * budget ended or the call was cancelled. Or the server half itself responded {@code outcome-unknown}. Or a layer around the attempts, such
+ * as a circuit breaker, refused to make such a call again.
+ *
  * <p>Keep the {@link #id()}. Make the same call again under it, with {@link IdempotenceScope#resume} or the header argument. It then gets
  * the first call's result, or is executed once. That holds as long as the server half remembers the ID (its retention, 24 hours by
  * default). Afterwards the call would be executed as a new one, so check the business data instead. If the server's process died during the

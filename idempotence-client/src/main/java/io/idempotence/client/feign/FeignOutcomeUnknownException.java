@@ -7,15 +7,10 @@ import io.idempotence.client.OutcomeUnknown;
 import java.time.Instant;
 
 /**
- * The unknown outcome of a call: the operation may have been executed (promise P7).
- *
- * <p>Thrown for calls that carry an ID, in three cases. An attempt was sent and ended without a trustworthy response (an I/O failure after
- * connecting, 502, 504, an execution still in progress), and no later response settled it before attempts, deadline or budget ended. Or the
- * server half itself responded {@code outcome-unknown}. Or a layer around the attempts, such as a circuit breaker, refused to make such a
- * call again.
+ * The unknown outcome of a call of a Feign client (promise P7).
  *
  * <p>It is a {@link FeignException} and not a {@link feign.RetryableException}: a retry above the client would make another call, with
- * another ID. Keep the {@link #id()} and make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}.
+ * another ID. Make the call again under its {@link #id()}, with {@link io.idempotence.client.IdempotenceScope#resume}.
  */
 public final class FeignOutcomeUnknownException extends FeignException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

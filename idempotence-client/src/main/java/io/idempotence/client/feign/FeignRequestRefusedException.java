@@ -11,12 +11,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A refusal of the server half that ended a call.
- *
- * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response was not stored. {@link
- * Refusal#STORAGE_UNAVAILABLE} and {@link Refusal#OVERLOADED} are retried, and end here when attempts, deadline or budget are over.
- * {@link Refusal#OUTCOME_UNKNOWN} of a call with an ID is a {@link FeignOutcomeUnknownException} instead. The cause is the exception that
- * the client's error decoder made of the response.
+ * A refusal by the server half that ended a call of a Feign client. The cause is the exception that the client's error decoder made of the
+ * response.
  */
 public final class FeignRequestRefusedException extends FeignException implements RequestRefused {
     private static final long serialVersionUID = 1L;

@@ -6,15 +6,10 @@ import java.io.IOException;
 import java.time.Instant;
 
 /**
- * The unknown outcome of a call: the operation may have been executed (promise P7).
+ * The unknown outcome of a call of an OkHttp client (promise P7).
  *
- * <p>Thrown for calls that carry an ID: an attempt was sent and ended without a trustworthy response (an I/O failure after connecting, 502,
- * 504, an execution still in progress), and no later response settled it before the attempts, the deadline or the budget ended or the call
- * was cancelled. Also thrown if the server half itself responded {@code outcome-unknown}.
- *
- * <p>Keep the {@link #id()} and make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}. A retry on
- * {@link IOException} around the client makes it again under a new ID, unless it is inside
- * {@link io.idempotence.client.IdempotenceScope#with}.
+ * <p>Make the call again under its {@link #id()}, with {@link io.idempotence.client.IdempotenceScope#resume}. A retry on {@link IOException}
+ * around the client makes it again under a new ID, unless it is inside {@link io.idempotence.client.IdempotenceScope#with}.
  */
 public final class OkHttpOutcomeUnknownException extends IOException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

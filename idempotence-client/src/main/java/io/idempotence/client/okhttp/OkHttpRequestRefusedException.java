@@ -7,14 +7,7 @@ import java.io.IOException;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A refusal of the server half that ended a call.
- *
- * <p>It is an exception and not a response, so that a 409 or 422 of the framework is never taken for one of the operation.
- * {@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response was not stored.
- * {@link Refusal#STORAGE_UNAVAILABLE} and {@link Refusal#OVERLOADED} are retried, and end here when attempts, deadline or budget are over.
- * {@link Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OkHttpOutcomeUnknownException} instead.
- */
+/** A refusal by the server half that ended a call of an OkHttp client. */
 public final class OkHttpRequestRefusedException extends IOException implements RequestRefused {
     private static final long serialVersionUID = 1L;
 

@@ -70,19 +70,6 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * Connects with the caller's pool settings.
-     *
-     * @param addresses as for {@link #connect(String)}
-     * @param poolConfig copied; for a Cluster it holds for each node. An unbounded wait for a connection becomes 500 ms
-     * @return a storage that owns its connections
-     * @throws IllegalArgumentException if {@code addresses} is malformed
-     * @throws StorageUnavailableException if Redis does not respond there, or a check fails; everything opened is closed again
-     */
-    public static RedisIdempotenceStorage connect(String addresses, ConnectionPoolConfig poolConfig) {
-        return builder(addresses).pool(poolConfig).build();
-    }
-
-    /**
      * Connects to {@code redis://[[user]:password@]host[:port][/database]}, with TLS if the scheme is {@code rediss}; then the server's
      * certificate must be trusted by the JVM and name the host. The port is 6379 if there is none.
      *

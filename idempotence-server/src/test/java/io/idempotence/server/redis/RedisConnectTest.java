@@ -174,7 +174,8 @@ class RedisConnectTest {
         ConnectionPoolConfig config = new ConnectionPoolConfig();
         config.setMaxTotal(1);
         assertThat(config.getMaxWaitDuration()).isNegative();
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address(), config)) {
+        try (RedisIdempotenceStorage storage =
+                RedisIdempotenceStorage.builder(redis.address()).pool(config).build()) {
             Claims.claim(storage, Claims.newKey());
             assertThat(config.getMaxWaitDuration()).isNegative();
         }

@@ -1,9 +1,6 @@
 package io.idempotence.spring.actuate;
 
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.Base64;
+import io.idempotence.spring.internal.Sha256;
 
 /** The style of the console, in the colours that the browser prefers, and the policy that allows nothing but this style. */
 final class ConsoleStyle {
@@ -83,17 +80,8 @@ final class ConsoleStyle {
             """;
 
     /** Without scripts, frames or anything of another origin. */
-    static final String POLICY = "default-src 'none'; style-src 'sha256-" + sha256()
+    static final String POLICY = "default-src 'none'; style-src 'sha256-" + Sha256.base64(CSS)
             + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
     private ConsoleStyle() {}
-
-    private static String sha256() {
-        try {
-            return Base64.getEncoder()
-                    .encodeToString(MessageDigest.getInstance("SHA-256").digest(CSS.getBytes(StandardCharsets.UTF_8)));
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
-    }
 }

@@ -33,10 +33,6 @@ final class RecordsView {
         this.admin = admin;
     }
 
-    IdempotenceAdmin admin() {
-        return admin;
-    }
-
     /**
      * Whose ID it is. At most one of {@code principal} and {@code scope} is given.
      *

@@ -3,6 +3,7 @@ package io.idempotence.spring.client;
 import io.idempotence.client.IdempotenceAttemptEvent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
+import io.idempotence.spring.internal.IsolatedListeners;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -46,24 +47,10 @@ record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implemen
         // The last one that entered leaves first.
         forEach(listener ->
                 leave.add(0, Objects.requireNonNull(listener.enterRequest(), "enterRequest returned null")));
-        return () -> forEach(leave, Runnable::run);
+        return () -> IsolatedListeners.forEach(leave, Runnable::run, LOG);
     }
 
     private void forEach(Consumer<IdempotenceClientListener> message) {
-        forEach(beans.get(), message);
-    }
-
-    private static <T> void forEach(List<T> each, Consumer<T> message) {
-        for (T one : each) {
-            try {
-                message.accept(one);
-            } catch (Throwable e) {
-                // Also an Error: a metrics library of the wrong version must not keep the others from their events.
-                LOG.warn(
-                        "the listener {} failed; the call is not affected",
-                        one.getClass().getName(),
-                        e);
-            }
-        }
+        IsolatedListeners.forEach(beans.get(), message, LOG);
     }
 }

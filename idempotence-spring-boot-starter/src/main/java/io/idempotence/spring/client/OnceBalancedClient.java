@@ -5,14 +5,12 @@ import feign.Request;
 import feign.Response;
 import io.idempotence.http.IdempotenceHeaders;
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.util.List;
 import org.springframework.cloud.client.loadbalancer.LoadBalancerClient;
 import org.springframework.cloud.loadbalancer.support.LoadBalancerClientFactory;
 import org.springframework.cloud.openfeign.loadbalancer.FeignBlockingLoadBalancerClient;
 import org.springframework.cloud.openfeign.loadbalancer.LoadBalancerFeignRequestTransformer;
 import org.springframework.cloud.openfeign.loadbalancer.RetryableFeignBlockingLoadBalancerClient;
-import org.springframework.util.ReflectionUtils;
 
 /**
  * A load-balanced client whose own retry does not apply to requests with an ID: the client half retries those, and has to see each of them.
@@ -34,9 +32,9 @@ final class OnceBalancedClient implements Client {
         this.retrying = retrying::execute;
         this.once = new FeignBlockingLoadBalancerClient(
                 retrying.getDelegate(),
-                (LoadBalancerClient) part(retrying, "loadBalancerClient"),
-                (LoadBalancerClientFactory) part(retrying, "loadBalancerClientFactory"),
-                (List<LoadBalancerFeignRequestTransformer>) part(retrying, "transformers"));
+                (LoadBalancerClient) SpringInternals.required(retrying, "loadBalancerClient"),
+                (LoadBalancerClientFactory) SpringInternals.required(retrying, "loadBalancerClientFactory"),
+                (List<LoadBalancerFeignRequestTransformer>) SpringInternals.required(retrying, "transformers"));
     }
 
     /** Wraps a load balancer's client that retries. Returns any other client unchanged. */
@@ -44,23 +42,6 @@ final class OnceBalancedClient implements Client {
         return client instanceof RetryableFeignBlockingLoadBalancerClient retrying
                 ? new OnceBalancedClient(retrying)
                 : client;
-    }
-
-    private static Object part(Client client, String name) {
-        Field field = ReflectionUtils.findField(RetryableFeignBlockingLoadBalancerClient.class, name);
-        Object part = null;
-        if (field != null) {
-            ReflectionUtils.makeAccessible(field);
-            part = ReflectionUtils.getField(field, client);
-        }
-        if (part == null) {
-            throw new IllegalStateException(
-                    "the retry of the load balancer cannot be switched off for calls with an ID,"
-                            + " because this version of Spring Cloud has no "
-                            + client.getClass().getSimpleName() + "." + name
-                            + "; set spring.cloud.loadbalancer.retry.enabled=false");
-        }
-        return part;
     }
 
     @Override

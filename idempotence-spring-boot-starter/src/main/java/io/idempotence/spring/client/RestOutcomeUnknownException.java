@@ -7,14 +7,9 @@ import java.time.Instant;
 import org.springframework.web.client.ResourceAccessException;
 
 /**
- * The unknown outcome of a call through {@code RestClient}, an HTTP service client or {@code RestTemplate}: the operation may have been
- * executed (promise P7).
+ * The unknown outcome of a call through {@code RestClient}, an HTTP service client or {@code RestTemplate} (promise P7).
  *
- * <p>Thrown for calls that carry an ID: an attempt was sent and ended without a trustworthy response (an I/O failure after connecting, 502,
- * 504, an execution still in progress), and no later response settled it before the attempts, the deadline or the budget ended. Also thrown
- * if the server half itself responded {@code outcome-unknown}.
- *
- * <p>Keep the {@link #id()} and make the call again under it: {@link io.idempotence.client.IdempotenceScope#resume}.
+ * <p>Make the call again under its {@link #id()}, with {@link io.idempotence.client.IdempotenceScope#resume}.
  */
 public final class RestOutcomeUnknownException extends ResourceAccessException implements OutcomeUnknown {
     private static final long serialVersionUID = 1L;

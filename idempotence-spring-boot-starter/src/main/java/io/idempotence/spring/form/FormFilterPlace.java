@@ -1,6 +1,7 @@
 package io.idempotence.spring.form;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.internal.FilterRegistrations;
 import io.idempotence.spring.internal.SetUpException;
 import java.util.Collection;
 import java.util.Comparator;
@@ -11,15 +12,13 @@ import org.springframework.core.Ordered;
 
 /** The place of the form filter among the filters of the application. */
 record FormFilterPlace(ListableBeanFactory beans) {
-    private static final String SECURITY = "springSecurityFilterChain";
-
     /** Puts the form filter directly in front of the first idempotence filter, however that is registered. */
     void give(FilterRegistrationBean<?> form) {
         form.setOrder(Ordered.LOWEST_PRECEDENCE - 1);
         form.setMatchAfter(true);
         // Without the form filter itself, which is being created.
         Collection<AbstractFilterRegistrationBean<?>> others =
-                beans.<AbstractFilterRegistrationBean<?>>getBeansOfType(type()).values();
+                FilterRegistrations.in(beans).values();
         others.stream()
                 .filter(other -> other.isEnabled()
                         && other instanceof FilterRegistrationBean<?> one
@@ -30,7 +29,7 @@ record FormFilterPlace(ListableBeanFactory beans) {
                     form.setOrder(Math.max(first.getOrder(), Ordered.HIGHEST_PRECEDENCE + 1) - 1);
                     form.setMatchAfter(first.isMatchAfter());
                     others.stream()
-                            .filter(other -> other.isEnabled() && SECURITY.equals(other.getFilterName()))
+                            .filter(FilterRegistrations::isSecurity)
                             .forEach(security -> checkBehind(security, first));
                 });
     }
@@ -48,10 +47,5 @@ record FormFilterPlace(ListableBeanFactory beans) {
                             + ", or set idempotence.form.enabled=false.",
                     null);
         }
-    }
-
-    @SuppressWarnings({"unchecked", "rawtypes"}) // A class literal has no type arguments.
-    private static Class<AbstractFilterRegistrationBean<?>> type() {
-        return (Class) AbstractFilterRegistrationBean.class;
     }
 }

@@ -2,12 +2,12 @@ package io.idempotence.spring.form;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.IdempotenceIdGenerator;
+import io.idempotence.spring.internal.Sha256;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpSession;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.security.Principal;
 import java.time.Clock;
 import java.time.Duration;
@@ -112,17 +112,9 @@ public final class FormTokens {
             return known;
         }
         // Two requests that set it at the same time set the same text: Spring Session keeps only one of them.
-        String made = Base64.getEncoder().encodeToString(sha256(SECRET + ":" + session.getId()));
+        String made = Sha256.base64(SECRET + ":" + session.getId());
         session.setAttribute(SECRET, made);
         return made;
-    }
-
-    private static byte[] sha256(String text) {
-        try {
-            return MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
     }
 
     /** Whether any token was issued in the session of a request. */

@@ -1,12 +1,10 @@
 package io.idempotence.spring.form;
 
+import io.idempotence.spring.internal.Sha256;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.Base64;
 import org.springframework.web.util.HtmlUtils;
 
 /** A plain page without scripts, in the colours that the browser prefers. */
@@ -25,7 +23,7 @@ final class StandardFormProblemPage implements FormProblemPage {
             a:focus-visible{outline:3px solid var(--mark);outline-offset:3px}
             """;
 
-    private static final String POLICY = "default-src 'none'; style-src 'sha256-" + sha256(STYLE)
+    private static final String POLICY = "default-src 'none'; style-src 'sha256-" + Sha256.base64(STYLE)
             + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
     @Override
@@ -61,14 +59,5 @@ final class StandardFormProblemPage implements FormProblemPage {
 
     private static String escaped(String text) {
         return HtmlUtils.htmlEscape(text, StandardCharsets.UTF_8.name());
-    }
-
-    private static String sha256(String text) {
-        try {
-            return Base64.getEncoder()
-                    .encodeToString(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)));
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
     }
 }

@@ -1,6 +1,7 @@
 package io.idempotence.spring.server;
 
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.spring.internal.FilterRegistrations;
 import io.idempotence.spring.internal.SetUpException;
 import java.util.Map;
 import org.springframework.beans.factory.ListableBeanFactory;
@@ -10,7 +11,6 @@ import org.springframework.boot.web.servlet.FilterRegistrationBean;
 
 /** The check that no filter of this framework runs before Spring Security's. */
 final class FilterOrderCheck implements SmartInitializingSingleton {
-    private static final String SECURITY = "springSecurityFilterChain";
     private static final String AUTO_CONFIGURED = "idempotenceFilterRegistration";
 
     private final ListableBeanFactory beans;
@@ -21,14 +21,14 @@ final class FilterOrderCheck implements SmartInitializingSingleton {
 
     @Override
     public void afterSingletonsInstantiated() {
-        Map<String, AbstractFilterRegistrationBean<?>> registrations = beans.getBeansOfType(type());
+        Map<String, AbstractFilterRegistrationBean<?>> registrations = FilterRegistrations.in(beans);
         registrations.forEach((bean, one) -> {
             if (one instanceof FilterRegistrationBean<?> ours
                     && ours.getFilter() instanceof IdempotenceFilter
                     && ours.isEnabled()
                     && !ours.isMatchAfter()) {
                 registrations.values().stream()
-                        .filter(other -> other.isEnabled() && SECURITY.equals(other.getFilterName()))
+                        .filter(FilterRegistrations::isSecurity)
                         .filter(security -> ours.getOrder() <= security.getOrder())
                         .forEach(security -> refuse(bean, ours, security));
             }
@@ -46,10 +46,5 @@ final class FilterOrderCheck implements SmartInitializingSingleton {
                         + " authenticated and authorised.",
                 "Set " + setting + " to more than " + security.getOrder()
                         + ", or remove it: by default the filter is behind all others.");
-    }
-
-    @SuppressWarnings({"unchecked", "rawtypes"}) // A class literal has no type arguments.
-    private static Class<AbstractFilterRegistrationBean<?>> type() {
-        return (Class) AbstractFilterRegistrationBean.class;
     }
 }

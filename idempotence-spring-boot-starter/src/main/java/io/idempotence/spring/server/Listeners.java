@@ -5,6 +5,7 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
 import io.idempotence.server.IdempotenceListener.ReleaseReason;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.spring.internal.IsolatedListeners;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -38,20 +39,12 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
     @Override
     public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
         List<AttemptEnd> ends = new ArrayList<>();
-        for (IdempotenceListener listener : all) {
-            try {
-                AttemptEnd end = listener.onAttempt(id, key);
-                if (end != AttemptEnd.IGNORED) {
-                    ends.add(end);
-                }
-            } catch (Throwable e) {
-                // Thrown on, it would take the ends away from the other listeners.
-                LOG.warn(
-                        "the listener {} failed on the beginning of an attempt",
-                        listener.getClass().getName(),
-                        e);
+        each(listener -> {
+            AttemptEnd end = listener.onAttempt(id, key);
+            if (end != AttemptEnd.IGNORED) {
+                ends.add(end);
             }
-        }
+        });
         return ends.isEmpty() ? AttemptEnd.IGNORED : new OneAttempt(ends);
     }
 
@@ -59,28 +52,17 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
         @Override
         public Runnable enter() {
             List<Runnable> leave = new ArrayList<>();
-            each(ends, end -> leave.add(0, end.enter()));
-            return () -> each(leave, Runnable::run);
+            IsolatedListeners.forEach(ends, end -> leave.add(0, end.enter()), LOG);
+            return () -> IsolatedListeners.forEach(leave, Runnable::run, LOG);
         }
 
         @Override
         public void ended(Outcome outcome, String detail) {
-            each(ends, end -> end.ended(outcome, detail));
+            IsolatedListeners.forEach(ends, end -> end.ended(outcome, detail), LOG);
         }
     }
 
     private void each(Consumer<IdempotenceListener> call) {
-        each(all, call);
-    }
-
-    private static <T> void each(List<T> listeners, Consumer<T> call) {
-        for (T listener : listeners) {
-            try {
-                call.accept(listener);
-            } catch (Throwable e) {
-                // Also an Error: a metrics library of the wrong version must not keep the others from their events.
-                LOG.warn("the listener {} failed", listener.getClass().getName(), e);
-            }
-        }
+        IsolatedListeners.forEach(all, call, LOG);
     }
 }
