@@ -72,7 +72,7 @@ public @interface Idempotent {
 
     /**
      * Exceptions after which the ID is kept. A later request gets the same response, a later call of a bean method is refused as
-     * result-unavailable. Subclasses are included, and the nearest class counts. An exception of a handler counts also if Spring MVC renders
+     * result-unavailable. Subclasses are included, and the nearest class counts. An exception of a handler counts even if Spring MVC renders
      * it as a response, whatever the status.
      *
      * @return exception classes

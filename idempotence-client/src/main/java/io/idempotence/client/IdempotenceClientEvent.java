@@ -38,7 +38,7 @@ public record IdempotenceClientEvent(
         /** A refusal of the server half. */
         REFUSED,
 
-        /** An error status that is no stored response, or an exception of the HTTP client or of the caller's own code. */
+        /** An error status that is not a stored response, or an exception of the HTTP client or of the caller's own code. */
         FAILED,
 
         /** An unknown outcome (promise P7). */

@@ -101,7 +101,7 @@ public final class Idempotence implements AutoCloseable {
     }
 
     /**
-     * Saves an ID unless it is there, in one atomic step. A saved ID stays saved until {@link #delete} or until retention ends, also if
+     * Saves an ID unless it is there, in one atomic step. A saved ID stays saved until {@link #delete} or until retention ends, even if
      * this process dies.
      *
      * @return true if the ID was saved now: run. False: seen before, do not run
@@ -231,7 +231,7 @@ public final class Idempotence implements AutoCloseable {
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
      * @return the work's result, from this run or another one; null if that was the result
-     * @throws ExecutionRefusedException if the work did not run and has no stored result: also if the other attempt still runs after
+     * @throws ExecutionRefusedException if the work did not run and has no stored result: even if the other attempt still runs after
      *     {@code maxWait}, or was released, or if this thread was interrupted while it waited. See {@link #execute(IdempotentCall,
      *     IdempotencePolicy, ResultCodec, Work)}
      * @throws Exception what the work throws; the policy then decides whether the ID is kept

@@ -81,7 +81,7 @@ class ClosingWithoutThreadsTest {
     }
 
     @Test
-    @DisplayName("one thread writes what waits, also if the others cannot be started, and the caller only waits for it")
+    @DisplayName("one thread writes what waits, even if the others cannot be started, and the caller only waits for it")
     void oneThreadWritesWhatWaits() {
         limit.reached();
         BackgroundWrites writes = writes(LONG_CLOSING);

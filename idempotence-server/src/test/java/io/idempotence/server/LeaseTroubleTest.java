@@ -259,7 +259,7 @@ class LeaseTroubleTest {
     }
 
     @Test
-    @DisplayName("T7: a recovered execution is marked as such, also if the reply to its claim was too late")
+    @DisplayName("T7: a recovered execution is marked as such, even if the reply to its claim was too late")
     void aRecoveredExecutionWhoseReplyIsTooLateIsATakeOver() {
         IdempotencePolicy recovers = IdempotencePolicy.builder()
                 .lease(LONGER_LEASE.lease())

@@ -110,7 +110,7 @@ class ObservedAttemptsTest {
     }
 
     @Test
-    @DisplayName("work with a future runs between enter and leave, also if its future ends later")
+    @DisplayName("work with a future runs between enter and leave, even if its future ends later")
     void asynchronousWorkBeginsWithinItsAttempt() {
         try (Idempotence idempotence = observed(new Entered())) {
             CompletableFuture<String> work = new CompletableFuture<>();

@@ -173,7 +173,7 @@ final class ObservedBody implements Response.Body {
 
         /**
          * Whether a read must not run in the caller's thread. A stream that decompresses always reports available bytes. java.net.http of
-         * JDK 17 loses an interrupt in any read that takes from its queue, also if there are bytes, and after the last one.
+         * JDK 17 loses an interrupt in any read that takes from its queue, even if there are bytes, and after the last one.
          */
         private boolean mayBlock() throws IOException {
             return client.isJava11()

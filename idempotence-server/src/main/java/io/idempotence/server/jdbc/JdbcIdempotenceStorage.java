@@ -265,7 +265,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * must be in the marked transaction. The retention must be longer than the longest execution.
          *
          * <p>The Spring Boot starter marks transactions by itself only if it finds this storage: as a bean, or behind proxies of Spring AOP.
-         * If it is no bean and another class delegates to it, nothing is marked, and a committed operation runs again after a crash.
+         * If it is not a bean and another class delegates to it, nothing is marked, and a committed operation runs again after a crash.
          */
         public Builder inTransaction() {
             this.inTransaction = true;

@@ -20,7 +20,7 @@ final class UniqueId {
     private static final Logger LOG = LoggerFactory.getLogger(JdbcIdempotenceStorage.class);
     private static final List<String> ID = List.of("id");
 
-    /** The driver of PostgreSQL does not tell the schema of a result. */
+    /** The driver of PostgreSQL does not report the schema of a result. */
     private static final Sql NAME_IN_POSTGRESQL = new Sql("SELECT n.nspname, c.relname FROM pg_class c"
             + " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = CAST(:table AS regclass)");
 
@@ -45,7 +45,7 @@ final class UniqueId {
     }
 
     /**
-     * Reads from a table, and checks its keys. Warns if the database does not tell them: of a view, for example.
+     * Reads from a table, and checks its keys. Warns if the database does not report them: of a view, for example.
      *
      * @param probe selects columns of the table only
      * @throws SQLException if the table cannot be read
@@ -78,7 +78,7 @@ final class UniqueId {
             }
         }
         LOG.warn(
-                "the database does not tell the keys of table {}: see to it that it has PRIMARY KEY (id), because duplicates would"
+                "the database does not report the keys of table {}: see to it that it has PRIMARY KEY (id), because duplicates would"
                         + " run without it",
                 table);
     }

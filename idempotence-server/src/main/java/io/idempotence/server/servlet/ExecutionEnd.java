@@ -114,7 +114,7 @@ final class ExecutionEnd {
             return Verdict.UNKNOWN;
         }
         int status = deferred instanceof DeferredResponse.Failure failure ? failure.status() : response.getStatus();
-        // What another service has not done for now is no business failure, whatever the status.
+        // What another service has not done for now is not a business failure, whatever the status.
         boolean isRelayedRefusal = status >= 400 && buffer.relaysRefusal();
         Verdict byPolicy = execution.byStatus(isRelayedRefusal ? HttpServletResponse.SC_SERVICE_UNAVAILABLE : status);
         // The container responded in place of the handler, whose work may still run.

@@ -22,7 +22,7 @@ final class OnceBalancedClient implements Client {
 
     private final Sender retrying;
 
-    /** A client that is no field of that type. */
+    /** A client that is not a field of that type. */
     private interface Sender {
         Response send(Request request, Request.Options options) throws IOException;
     }

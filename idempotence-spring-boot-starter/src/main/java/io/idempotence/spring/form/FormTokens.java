@@ -62,7 +62,7 @@ public final class FormTokens {
      * operation runs once ({@link #leaveToHandler}) call this.
      *
      * @param request any request
-     * @return the ID; empty if the request is no form, or came without a valid token
+     * @return the ID; empty if the request is not a form, or came without a valid token
      */
     public static Optional<IdempotenceId> idOf(HttpServletRequest request) {
         return Optional.ofNullable((IdempotenceId) request.getAttribute(ACCEPTED));

@@ -100,7 +100,7 @@ final class IdExpression {
     /**
      * Evaluates the expression.
      *
-     * @throws InvalidIdempotenceIdException if the result is no ID
+     * @throws InvalidIdempotenceIdException if the result is not an ID
      */
     IdempotenceId evaluate(Object target, @Nullable Object[] arguments) {
         MethodBasedEvaluationContext context = new MethodBasedEvaluationContext(target, method, arguments, NAMES);
@@ -114,7 +114,7 @@ final class IdExpression {
         try {
             return value instanceof List<?> values ? ofAll(values) : new IdempotenceId(text(value));
         } catch (IllegalArgumentException e) {
-            throw invalid("is no idempotence ID: " + e.getMessage(), e);
+            throw invalid("is not an idempotence ID: " + e.getMessage(), e);
         }
     }
 

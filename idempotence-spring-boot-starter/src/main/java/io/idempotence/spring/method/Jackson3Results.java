@@ -35,7 +35,7 @@ final class Jackson3Results implements JsonResults {
         } catch (InvalidDefinitionException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
         } catch (RuntimeException theTypeIsReadable) {
-            // An empty object is no value of it. A deserializer of the application may throw anything.
+            // An empty object is not a value of it. A deserializer of the application may throw anything.
         }
         if (java.isContainerType()) {
             checkReadable(java.getContentType());

@@ -67,7 +67,7 @@ record MethodResult(boolean isFuture, boolean isOptional, ResultCodec<Object> co
             return BYTES;
         }
         if (raw == Object.class) {
-            throw new IllegalArgumentException("it may be any object, and JSON does not tell which");
+            throw new IllegalArgumentException("it may be any object, and JSON does not say which");
         }
         if (isConsumedOnce(raw)) {
             throw new IllegalArgumentException(raw.getSimpleName() + " is not a value");

@@ -162,7 +162,7 @@ final class TransactionEffects {
                 && status.getTransaction().getClass().getName().startsWith("org.springframework.transaction.jta.");
     }
 
-    /** The listener for a transaction manager. It is no bean, because Spring Boot would add it to some managers, too. */
+    /** The listener for a transaction manager. It is not a bean, because Spring Boot would add it to some managers, too. */
     final class Listener implements TransactionExecutionListener {
         @Override
         public void afterBegin(TransactionExecution transaction, @Nullable Throwable failure) {

@@ -67,7 +67,7 @@ final class LettuceCommands extends SpringDataCommands {
     private Object onConnection(Function<RedisScriptingAsyncCommands<byte[], byte[]>, RedisFuture<Object>> command) {
         return on(redis -> {
             RedisScriptingAsyncCommands<byte[], byte[]> commands = commands(redis);
-            // Also if Redis refuses the command: others need not wait for their turn any more.
+            // Even if Redis refuses the command: others need not wait for their turn any more.
             connected = true;
             return reply(command.apply(commands));
         });

@@ -42,7 +42,7 @@ class OutcomePolicyIT extends FilterTestBase {
 
     @ParameterizedTest
     @ValueSource(strings = {"in-progress", "storage-unavailable", "overloaded"})
-    @DisplayName("T12, T8: the retryable refusal of another service, which a handler relays, is no business failure")
+    @DisplayName("T12, T8: the retryable refusal of another service, which a handler relays, is not a business failure")
     void aRelayedRefusalReleasesTheId(String code) {
         ServletServer server = serve((request, response) -> {
             if (runs.get() == 1) {

@@ -28,7 +28,7 @@ public final class Deadline {
         return Math.max(0, TimeUnit.NANOSECONDS.toMillis(at - System.nanoTime()));
     }
 
-    /** Cuts a timeout of an HTTP client to what is left. To HTTP clients 0 is no limit, so at least a millisecond stays. */
+    /** Cuts a timeout of an HTTP client to what is left. To HTTP clients 0 means no limit, so at least a millisecond stays. */
     public static long clip(long timeoutMillis, long millisLeft) {
         return Math.max(1, timeoutMillis <= 0 ? millisLeft : Math.min(timeoutMillis, millisLeft));
     }

@@ -296,7 +296,7 @@ class IdempotentMethodsTest {
                 .isInstanceOf(InvalidIdempotenceIdException.class)
                 .hasMessage("the ID of a call of Payments.pay, \"#message.id\", is null; the method did not run");
         assertThatThrownBy(() -> payments.pay(Message.of(" "))).hasMessageContaining("is blank");
-        assertThatThrownBy(() -> payments.pay(Message.of("ü"))).hasMessageContaining("is no idempotence ID");
+        assertThatThrownBy(() -> payments.pay(Message.of("ü"))).hasMessageContaining("is not an idempotence ID");
         assertThatThrownBy(() -> payments.pay(null)).hasMessageContaining("cannot be evaluated");
         assertThatThrownBy(() -> payments.anything(new Message("a", "t", 7, new Object())))
                 .hasMessageContaining("is a java.lang.Object; expected text, a number, a UUID or an enum");

@@ -115,7 +115,7 @@ class WarDeploymentTest {
 
     /** Error pages were rendered anew for each replay, without what the handler had thrown. */
     @ParameterizedTest
-    @DisplayName("P4: a replay is the response of the first request, also if that is an error page")
+    @DisplayName("P4: a replay is the response of the first request, even if that is an error page")
     @CsvSource({"/paid, 200, paid", "/sent, 409, no money", "/thrown, 404, no account", "/kept, 500, not for"})
     void aReplayIsTheFirstResponse(String path, int status, String body) throws Exception {
         TestServer.Response first = post(path, id);
