@@ -52,7 +52,10 @@ class CallersTransactionsTest {
         static ConfigurableApplicationContext start(String... arguments) {
             return new SpringApplicationBuilder(Application.class)
                     .web(WebApplicationType.NONE)
-                    .properties("spring.main.banner-mode=off", "idempotence.server.storage=memory")
+                    .properties(
+                            "spring.main.banner-mode=off",
+                            "idempotence.server.storage=memory",
+                            "idempotence.server.max-wait=500ms")
                     .run(arguments);
         }
     }
