@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.List;
 import java.util.function.Predicate;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -13,7 +12,6 @@ import org.springframework.boot.context.annotation.ImportCandidates;
 import org.springframework.util.ClassUtils;
 
 /** The place of the starter among the auto-configurations of an application. */
-@Tag("boot-3")
 class AutoConfigurationOrderTest {
     private static final Predicate<String> OURS = name -> name.startsWith("io.idempotence.");
 

@@ -6,7 +6,6 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.storage.StorageUnavailableException;
 import javax.sql.DataSource;
 import org.h2.jdbcx.JdbcDataSource;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -15,7 +14,6 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
 /** The starter works with Spring Boot alone: nothing that it supports is needed. */
-@Tag("boot-3")
 class BareApplicationTest {
     @Test
     void startsWithoutServletsDriversAndTheRest() throws Exception {

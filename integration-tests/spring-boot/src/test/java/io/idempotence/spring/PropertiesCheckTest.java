@@ -11,7 +11,6 @@ import io.idempotence.spring.method.IdempotenceServerOffAutoConfiguration;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,7 +28,6 @@ import org.springframework.core.env.MapPropertySource;
 import org.springframework.core.env.StandardEnvironment;
 
 /** Every name below {@code idempotence} is checked, whether or not the part that reads it is active. */
-@Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class PropertiesCheckTest {
     @Configuration(proxyBeanMethods = false)

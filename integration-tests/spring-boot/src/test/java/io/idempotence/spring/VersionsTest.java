@@ -2,12 +2,10 @@ package io.idempotence.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.SpringBootVersion;
 
 /** The shared tests run once for each version of Spring Boot. */
-@Tag("boot-3")
 class VersionsTest {
     @Test
     void runsOnASupportedSpringBoot() {

@@ -16,7 +16,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -32,7 +31,6 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 
 /** Feign clients with {@code spring.cloud.openfeign.circuitbreaker.enabled}, whose time limiter runs a call in another thread. */
-@Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class CircuitBreakersTest extends OrdersConsumer {
     /** A client whose time limiter is raised above the deadline. */

@@ -19,7 +19,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -37,7 +36,6 @@ import org.springframework.core.io.ByteArrayResource;
 import org.springframework.core.io.support.SpringFactoriesLoader;
 
 /** The settings {@code idempotence.client.*} of an application. */
-@Tag("boot-3")
 class ClientSettingsTest {
     /** What the parser has in another form, or leaves to the starter. */
     private static final Set<String> OF_SPRING = Set.of("idempotence.client.clients", EnvironmentSettings.REST_CLIENTS);

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.Idempotent;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Configuration;
@@ -17,7 +16,6 @@ import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** What the interfaces of HTTP service clients declare. */
-@Tag("boot-3")
 class HttpServiceAnnotationsTest extends OrdersConsumer {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration

@@ -25,7 +25,6 @@ import org.apache.hc.core5.http.protocol.BasicHttpContext;
 import org.apache.hc.core5.http.protocol.HttpContext;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Named;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -49,7 +48,6 @@ import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 
 /** {@code RestClient} and {@code RestTemplate} of an application that has the starter. */
-@Tag("boot-3")
 class RestClientsTest extends OrdersConsumer {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration

@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -30,7 +29,6 @@ import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** HTTP service clients over a {@code RestClient} that nobody gave to the starter. Their calls carry no ID, which was never said. */
-@Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class UninstalledClientsTest {
     private static final String WARNING = "has no client half";

@@ -8,7 +8,6 @@ import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.util.UUID;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -22,7 +21,6 @@ import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** Beans on which a post-processor depends. Spring creates them before the starter's post-processors, and perhaps before it makes proxies. */
-@Tag("boot-3")
 class EarlyBeansTest {
     static class Payments {
         private final TransactionTemplate transaction;

@@ -23,7 +23,6 @@ import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -46,7 +45,6 @@ import org.springframework.web.bind.annotation.RestControllerAdvice;
 import org.springframework.web.server.ResponseStatusException;
 
 /** {@code @Idempotent} on handlers of Spring MVC, over real HTTP. */
-@Tag("boot-3")
 class IdempotentHandlersTest {
     private static final Map<String, AtomicInteger> RUNS = new ConcurrentHashMap<>();
     private final TestServer server = TestServer.ofHandlers();

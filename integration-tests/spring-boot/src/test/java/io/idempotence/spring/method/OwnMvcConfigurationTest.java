@@ -9,7 +9,6 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -29,7 +28,6 @@ import org.springframework.web.servlet.function.RouterFunctions;
 import org.springframework.web.servlet.function.ServerResponse;
 
 /** Handlers in an application that configures Spring MVC itself, so that no {@code WebMvcConfigurer} counts. */
-@Tag("boot-3")
 @Timeout(180)
 class OwnMvcConfigurationTest {
     private static TestServer server;

@@ -10,7 +10,6 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,7 +30,6 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 /** Transactions whose manager calls no synchronizations, as those of Kafka, JMS and RabbitMQ do. */
 @Timeout(180)
-@Tag("boot-3")
 class SilentTransactionsTest {
     private final String id = UUID.randomUUID().toString();
 

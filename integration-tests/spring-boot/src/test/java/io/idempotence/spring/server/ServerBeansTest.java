@@ -21,7 +21,6 @@ import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.h2.jdbcx.JdbcConnectionPool;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -46,7 +45,6 @@ import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.UnifiedJedis;
 
 /** The beans of the provider half, depending on those of the application. */
-@Tag("boot-3")
 @ExtendWith(OutputCaptureExtension.class)
 class ServerBeansTest {
     private final WebApplicationContextRunner web = new WebApplicationContextRunner()

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.Bindable;
@@ -27,7 +26,6 @@ import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 
 /** Completion in the IDE offers every property of the provider half as the application reads it. */
-@Tag("boot-3")
 class ServerMetadataTest {
     private static final List<String> CLASSES = List.of(
             "io.idempotence.spring.server.IdempotenceServerProperties",
