@@ -19,9 +19,11 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 @DisplayName("A provider with little memory")
+@Tag("all")
 class LittleMemoryIT {
     private static final int DUPLICATES = 30;
     private static final byte[] BODY = new byte[8 << 20];

@@ -10,12 +10,14 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.openqa.selenium.By;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /** Forms in the hands of a person with a real browser. */
+@Tag("all")
 class FormInBrowserTest {
     private static Chromium browser;
     private static ConfigurableApplicationContext application;

@@ -26,6 +26,7 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -49,6 +50,7 @@ import org.springframework.messaging.handler.annotation.Payload;
 
 /** A consumer's process is killed in the middle of its listeners. The broker gives its messages to another process. Both share a Redis. */
 @Timeout(200)
+@Tag("all")
 class KafkaCrashTest {
     private static final List<String> TOPICS = List.of("completed", "refused", "taken-over");
 
