@@ -128,7 +128,7 @@ class AsyncExecutorTest extends FeignTestBase {
     void laterAttemptThatItsExecutorDropsEndsWithTheDeadline() {
         server.respond(Reply.status(503));
         AsyncOrders orders = async.orders(
-                fast().deadline(Duration.ofSeconds(1)).executor(attempt -> {}).build(), b -> b);
+                fast().deadline(Duration.ofSeconds(2)).executor(attempt -> {}).build(), b -> b);
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertEnd(FAILED, 1);
     }
@@ -136,7 +136,7 @@ class AsyncExecutorTest extends FeignTestBase {
     @Test
     void laterAttemptThatItsExecutorBeginsTooLateIsNotSent() {
         server.respond(Reply.status(503));
-        Duration deadline = Duration.ofSeconds(1);
+        Duration deadline = Duration.ofSeconds(2);
         Executor late = CompletableFuture.delayedExecutor(deadline.toMillis(), TimeUnit.MILLISECONDS);
         AsyncOrders orders =
                 async.orders(fast().deadline(deadline).executor(late).build(), b -> b);
