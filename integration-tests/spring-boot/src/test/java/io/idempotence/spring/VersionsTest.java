@@ -9,6 +9,6 @@ import org.springframework.boot.SpringBootVersion;
 class VersionsTest {
     @Test
     void runsOnASupportedSpringBoot() {
-        assertThat(SpringBootVersion.getVersion()).matches("3\\.5\\..*|4\\.0\\..*");
+        assertThat(SpringBootVersion.getVersion()).matches("3\\.5\\..*|4\\.[01]\\..*");
     }
 }
