@@ -37,6 +37,8 @@ enum FormRules {
      * Jetty 12.1 takes the encoding only from Content-Type, unless that encoding is unknown. It refuses malformed parameters with a 400.
      */
     JETTY_12_1(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
+    /** Jetty 12.1.0 to 12.1.8 decodes forms in UTF-8 and ISO-8859-1 only. */
+    JETTY_12_1_8(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
     /** Jetty 12.0 takes the encoding only from Content-Type. It refuses malformed parameters with a 400. */
     JETTY_12_0(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
     /** Undertow omits malformed parameters and keeps empty ones. Too many parameters are a failure of the handler. */
@@ -98,9 +100,17 @@ enum FormRules {
             return request.getServletContext().getMinorVersion() == 0 ? TOMCAT_10 : TOMCAT_11;
         }
         if (name.startsWith("org.eclipse.jetty.")) {
-            return request.getServletContext().getServerInfo().startsWith("jetty/12.0.") ? JETTY_12_0 : JETTY_12_1;
+            return ofJetty(request.getServletContext().getServerInfo());
         }
         return name.startsWith("io.undertow.") ? UNDERTOW : null;
+    }
+
+    private static FormRules ofJetty(String version) {
+        if (version.startsWith("jetty/12.0.")) {
+            return JETTY_12_0;
+        }
+        boolean isUpTo8 = version.length() == 12 && version.startsWith("jetty/12.1.") && version.charAt(11) <= '8';
+        return isUpTo8 ? JETTY_12_1_8 : JETTY_12_1;
     }
 
     /** Returns the status that the container sends if this exception ends a handler that reads malformed parameters; 0 for any other. */
@@ -108,16 +118,17 @@ enum FormRules {
         if (thrown instanceof MalformedFormException malformed) {
             return malformed.status();
         }
+        // Jetty has several exceptions with a status: since 12.1.6 those of parameters are IllegalStateExceptions.
         boolean isMalformed = this == TOMCAT_11
                 ? isBadRequest(thrown, "org.apache.tomcat.util.http.InvalidParameterException", "getErrorCode")
-                : isJetty() && isBadRequest(thrown, "org.eclipse.jetty.http.BadMessageException", "getCode");
+                : isJetty() && isBadRequest(thrown, "org.eclipse.jetty.http.", "getCode");
         return isMalformed ? HttpServletResponse.SC_BAD_REQUEST : 0;
     }
 
-    /** Whether this is an exception of a container, and has the status 400. Both classes are also used with other statuses. */
+    /** Whether this is an exception of a container, and has the status 400. Their classes are also used with other statuses. */
     private static boolean isBadRequest(Throwable thrown, String type, String getter) {
         try {
-            return thrown.getClass().getName().equals(type)
+            return thrown.getClass().getName().startsWith(type)
                     && thrown.getClass().getMethod(getter).invoke(thrown) instanceof Integer status
                     && status == HttpServletResponse.SC_BAD_REQUEST;
         } catch (ReflectiveOperationException e) {
@@ -126,7 +137,7 @@ enum FormRules {
     }
 
     boolean isJetty() {
-        return this == JETTY_12_1 || this == JETTY_12_0;
+        return this == JETTY_12_1 || this == JETTY_12_1_8 || this == JETTY_12_0;
     }
 
     private boolean isTomcat() {
@@ -295,7 +306,7 @@ enum FormRules {
         try {
             return Charset.forName(name);
         } catch (IllegalArgumentException unknown) {
-            if (this == JETTY_12_0 || (this == JETTY_12_1 && !isSet)) {
+            if (this == JETTY_12_0 || (isJetty() && !isSet)) {
                 throw malformed("the form is in an unknown character encoding");
             }
             return standard;
@@ -312,7 +323,7 @@ enum FormRules {
 
     private @Nullable String decoded(String text, Charset charset) {
         byte[] bytes = unescaped(text);
-        if (bytes == null || (this == JETTY_12_1 && !isKnownToJetty(charset) && !isAscii(bytes))) {
+        if (bytes == null || (this == JETTY_12_1_8 && !isKnownToJetty(charset) && !isAscii(bytes))) {
             return malformed();
         }
         CodingErrorAction onError = strict ? CodingErrorAction.REPORT : CodingErrorAction.REPLACE;
@@ -324,7 +335,7 @@ enum FormRules {
         }
     }
 
-    /** Whether Jetty 12.1 decodes forms in an encoding. It does so only in these two. */
+    /** Whether Jetty 12.1.0 to 12.1.8 decodes forms in an encoding. */
     private static boolean isKnownToJetty(Charset charset) {
         return charset.equals(StandardCharsets.UTF_8) || charset.equals(StandardCharsets.ISO_8859_1);
     }

@@ -155,7 +155,10 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
                 leave.run();
             }
         }
-        assertThat(received()).isEmpty();
+        if (says > 0) {
+            // Without a body a request is whole, and OkHttp 5.5 sends it before it looks at what is written.
+            assertThat(received()).isEmpty();
+        }
         assertThat(events).hasSize(2).allMatch(event -> event.result() == FAILED && event.attempts() == 1);
     }
 

@@ -52,8 +52,8 @@ class MultipartIT extends FilterTestBase {
         multipart = new MultipartConfigElement("");
         ServletServer server = behind((request, response, chain) ->
                 chain.doFilter(new ReadableAgain((HttpServletRequest) request), response));
-        if (container == Container.JETTY) {
-            // Others report that there are no parts.
+        if (container == Container.JETTY && !ServletServer.isServlet61()) {
+            // Others, and Jetty since 12.1.6, report that there are no parts.
             assertThat(upload(server, "one").statusCode()).isEqualTo(400);
             assertThat(runs).hasValue(0);
         } else {
