@@ -286,12 +286,12 @@ final class RepeatableBody {
         }
 
         /**
-         * Whether the source ended the request too early. When all declared bytes have left, the request may be complete, whatever the
-         * source does after that.
+         * Whether the source ended the request too early. When all declared bytes have left, which may be none, the request may be
+         * complete, whatever the source does after that.
          */
         boolean endedBySource(boolean returned) {
             boolean asAnnounced = returned && (length < 0 || count == length);
-            return broken == null && !closed && !asAnnounced && (length < 0 || passed < Math.max(1, length));
+            return broken == null && !closed && !asAnnounced && (length < 0 || passed < length);
         }
 
         @Nullable
