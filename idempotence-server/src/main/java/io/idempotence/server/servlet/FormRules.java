@@ -37,8 +37,6 @@ enum FormRules {
      * Jetty 12.1 takes the encoding only from Content-Type, unless that encoding is unknown. It refuses malformed parameters with a 400.
      */
     JETTY_12_1(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
-    /** Jetty 12.1.0 to 12.1.8 decodes forms in UTF-8 and ISO-8859-1 only. */
-    JETTY_12_1_8(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
     /** Jetty 12.0 takes the encoding only from Content-Type. It refuses malformed parameters with a 400. */
     JETTY_12_0(Set.of("POST", "PUT"), StandardCharsets.UTF_8, true, 1000, 200_000),
     /** Undertow omits malformed parameters and keeps empty ones. Too many parameters are a failure of the handler. */
@@ -100,17 +98,9 @@ enum FormRules {
             return request.getServletContext().getMinorVersion() == 0 ? TOMCAT_10 : TOMCAT_11;
         }
         if (name.startsWith("org.eclipse.jetty.")) {
-            return ofJetty(request.getServletContext().getServerInfo());
+            return request.getServletContext().getServerInfo().startsWith("jetty/12.0.") ? JETTY_12_0 : JETTY_12_1;
         }
         return name.startsWith("io.undertow.") ? UNDERTOW : null;
-    }
-
-    private static FormRules ofJetty(String version) {
-        if (version.startsWith("jetty/12.0.")) {
-            return JETTY_12_0;
-        }
-        boolean isUpTo8 = version.length() == 12 && version.startsWith("jetty/12.1.") && version.charAt(11) <= '8';
-        return isUpTo8 ? JETTY_12_1_8 : JETTY_12_1;
     }
 
     /** Returns the status that the container sends if this exception ends a handler that reads malformed parameters; 0 for any other. */
@@ -137,7 +127,7 @@ enum FormRules {
     }
 
     boolean isJetty() {
-        return this == JETTY_12_1 || this == JETTY_12_1_8 || this == JETTY_12_0;
+        return this == JETTY_12_1 || this == JETTY_12_0;
     }
 
     private boolean isTomcat() {
@@ -306,7 +296,7 @@ enum FormRules {
         try {
             return Charset.forName(name);
         } catch (IllegalArgumentException unknown) {
-            if (this == JETTY_12_0 || (isJetty() && !isSet)) {
+            if (this == JETTY_12_0 || (this == JETTY_12_1 && !isSet)) {
                 throw malformed("the form is in an unknown character encoding");
             }
             return standard;
@@ -323,7 +313,7 @@ enum FormRules {
 
     private @Nullable String decoded(String text, Charset charset) {
         byte[] bytes = unescaped(text);
-        if (bytes == null || (this == JETTY_12_1_8 && !isKnownToJetty(charset) && !isAscii(bytes))) {
+        if (bytes == null) {
             return malformed();
         }
         CodingErrorAction onError = strict ? CodingErrorAction.REPORT : CodingErrorAction.REPLACE;
@@ -333,20 +323,6 @@ enum FormRules {
         } catch (CharacterCodingException e) {
             return malformed();
         }
-    }
-
-    /** Whether Jetty 12.1.0 to 12.1.8 decodes forms in an encoding. */
-    private static boolean isKnownToJetty(Charset charset) {
-        return charset.equals(StandardCharsets.UTF_8) || charset.equals(StandardCharsets.ISO_8859_1);
-    }
-
-    private static boolean isAscii(byte[] bytes) {
-        for (byte b : bytes) {
-            if (b < 0) {
-                return false;
-            }
-        }
-        return true;
     }
 
     private @Nullable String malformed() {
