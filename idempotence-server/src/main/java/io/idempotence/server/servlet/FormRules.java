@@ -45,6 +45,16 @@ enum FormRules {
     /** The bytes that a value takes besides its characters: a string and its place in a list. */
     private static final int VALUE = 64;
 
+    /** The exceptions for malformed parameters, by the names of their classes. */
+    private static final Set<String> REFUSALS_OF_TOMCAT =
+            Set.of("org.apache.tomcat.util.http.InvalidParameterException");
+
+    /** The first one up to Jetty 12.1.5, then the others. */
+    private static final Set<String> REFUSALS_OF_JETTY = Set.of(
+            "org.eclipse.jetty.http.BadMessageException",
+            "org.eclipse.jetty.http.HttpException$IllegalArgumentException",
+            "org.eclipse.jetty.http.HttpException$IllegalStateException");
+
     @SuppressWarnings("ImmutableEnumChecker") // Set.of
     private final Set<String> methods;
 
@@ -108,17 +118,16 @@ enum FormRules {
         if (thrown instanceof MalformedFormException malformed) {
             return malformed.status();
         }
-        // Jetty has several exceptions with a status: since 12.1.6 those of parameters are IllegalStateExceptions.
         boolean isMalformed = this == TOMCAT_11
-                ? isBadRequest(thrown, "org.apache.tomcat.util.http.InvalidParameterException", "getErrorCode")
-                : isJetty() && isBadRequest(thrown, "org.eclipse.jetty.http.", "getCode");
+                ? isBadRequest(thrown, REFUSALS_OF_TOMCAT, "getErrorCode")
+                : isJetty() && isBadRequest(thrown, REFUSALS_OF_JETTY, "getCode");
         return isMalformed ? HttpServletResponse.SC_BAD_REQUEST : 0;
     }
 
     /** Whether this is an exception of a container, and has the status 400. Their classes are also used with other statuses. */
-    private static boolean isBadRequest(Throwable thrown, String type, String getter) {
+    private static boolean isBadRequest(Throwable thrown, Set<String> types, String getter) {
         try {
-            return thrown.getClass().getName().startsWith(type)
+            return types.contains(thrown.getClass().getName())
                     && thrown.getClass().getMethod(getter).invoke(thrown) instanceof Integer status
                     && status == HttpServletResponse.SC_BAD_REQUEST;
         } catch (ReflectiveOperationException e) {
