@@ -25,7 +25,8 @@ class MultipartIT extends FilterTestBase {
     private HttpResponse<byte[]> upload(ServletServer server, String content) {
         String body = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n\r\n" + content
                 + "\r\n--b--\r\n";
-        // After a refusal Jetty may close a connection whose body a filter in front has read.
+        // Jetty closes a connection without a notice after parts that it could not parse, such as those that a filter
+        // in front has read.
         return Http.sendOverNewConnection(Http.request(
                 "POST", server.uri("/upload"), id, body, "Content-Type", "multipart/form-data; boundary=b"));
     }
