@@ -16,7 +16,9 @@ import io.idempotence.it.wire.Http2Server;
 import io.idempotence.it.wire.RawServer;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.InetAddress;
 import java.net.ProtocolException;
+import java.net.ServerSocket;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -30,6 +32,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.Call;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
+import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okio.BufferedSink;
@@ -162,11 +165,32 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
 
     /** Without a body a request is whole, and OkHttp 5.5 sends it before it looks at what is written. */
     @Test
-    void bodyThatSaysItIsEmptyAndIsNotMayHaveBeenSentWithoutItsContent() {
+    void bodyThatSaysItIsEmptyAndIsNotMayHaveBeenSentWithoutItsContent() throws IOException {
         RequestBody wrong = body(0, sink -> sink.writeUtf8("x"));
-        assertThatThrownBy(() -> send(installed(), order().post(wrong)))
-                .isInstanceOf(OkHttpOutcomeUnknownException.class)
-                .hasRootCauseInstanceOf(ProtocolException.class);
+        // A server of its own, because the request may arrive after this test.
+        try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Request.Builder order = to("http://127.0.0.1:" + server.getLocalPort() + "/orders");
+            assertThatThrownBy(() -> send(installed(), order.post(wrong)))
+                    .isInstanceOf(OkHttpOutcomeUnknownException.class)
+                    .hasRootCauseInstanceOf(ProtocolException.class);
+        }
+    }
+
+    /** A handler's call derives its ID from the body, which is therefore written before the request is sent. */
+    @Test
+    void bodyThatSaysItIsEmptyAndIsNotIsNotSentByAHandler() {
+        RequestBody wrong = body(0, sink -> sink.writeUtf8("x"));
+        Runnable leave = InboundRequest.of("request-1").enter();
+        try {
+            OkHttpClient client = installed();
+            assertThatThrownBy(() -> send(client, order().post(wrong)))
+                    .isExactlyInstanceOf(ProtocolException.class)
+                    .hasMessage("expected 0 bytes but received 1");
+        } finally {
+            leave.run();
+        }
+        assertThat(received()).isEmpty();
+        assertThat(events).singleElement().matches(event -> event.result() == FAILED && event.attempts() == 1);
     }
 
     @Test
