@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 
-/** Calls of listeners of which none takes an event from the others. */
+/** The calls of an application's listeners: one that fails keeps no event from the others. */
 public final class IsolatedListeners {
     private IsolatedListeners() {}
 
@@ -16,7 +16,7 @@ public final class IsolatedListeners {
             } catch (Throwable e) {
                 // Also an Error: a metrics library of the wrong version must not keep the others from their events.
                 log.warn(
-                        "the listener {} failed; the call is not affected",
+                        "the listener {} failed; nothing else is affected",
                         listener.getClass().getName(),
                         e);
             }
