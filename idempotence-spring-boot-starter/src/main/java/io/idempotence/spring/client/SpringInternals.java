@@ -4,7 +4,7 @@ import java.lang.reflect.Field;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.ReflectionUtils;
 
-/** Private fields of Spring's HTTP clients and of Feign's builders, read by reflection. */
+/** Private fields of the HTTP clients of Spring and Spring Cloud and of Feign's builders, read by reflection. */
 final class SpringInternals {
     private SpringInternals() {}
 
@@ -26,7 +26,7 @@ final class SpringInternals {
     }
 
     private static IllegalStateException missing(Object owner, String name) {
-        return new IllegalStateException("this version of Spring or Feign has no "
+        return new IllegalStateException("this version of Spring, Spring Cloud or Feign has no "
                 + owner.getClass().getName() + "." + name + "; use one that docs/spring.md lists");
     }
 
