@@ -231,8 +231,8 @@ public final class Idempotence implements AutoCloseable {
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
      * @return the work's result, from this run or another one; null if that was the result
-     * @throws ExecutionRefusedException if the work did not run and has no stored result: even if the other attempt still runs after
-     *     {@code maxWait}, or was released, or if this thread was interrupted while it waited. See {@link #execute(IdempotentCall,
+     * @throws ExecutionRefusedException if the work did not run and has no stored result. Among the reasons: the other attempt still
+     *     runs after {@code maxWait}, or was released, or this thread was interrupted while it waited. See {@link #execute(IdempotentCall,
      *     IdempotencePolicy, ResultCodec, Work)}
      * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
