@@ -7,10 +7,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * The unknown outcome of a logical call: the operation may have been executed (promise P7). The exceptions of all clients implement it.
  *
- * <p>A call that carries an ID ends this way in three cases. An attempt was sent and ended without a trustworthy response (an I/O failure
- * after connecting, 502, 504, an execution still in progress), and no later response settled it before the attempts, the deadline or the
- * budget ended or the call was cancelled. Or the server half itself responded {@code outcome-unknown}. Or a layer around the attempts, such
- * as a circuit breaker, refused to make such a call again.
+ * <p>A call that carries an ID ends this way in three cases:
+ *
+ * <ul>
+ *   <li>An attempt ended without a trustworthy response: an I/O failure after connecting, 502, 504, or an execution still in progress. No
+ *       later response settled it before the attempts, the deadline or the budget ended, or the call was cancelled.
+ *   <li>The server half responded {@code outcome-unknown}.
+ *   <li>A layer around the attempts, such as a circuit breaker, prevented a call whose ID may already have been executed.
+ * </ul>
  *
  * <p>Keep the {@link #id()}. Make the same call again under it, with {@link IdempotenceScope#resume} or the header argument. It then gets
  * the first call's result, or is executed once. That holds as long as the server half remembers the ID (its retention, 24 hours by

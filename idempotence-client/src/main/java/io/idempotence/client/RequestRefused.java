@@ -5,8 +5,8 @@ import io.idempotence.http.Refusal;
 import java.util.Optional;
 
 /**
- * A refusal by the server half that ended a call, in place of the operation's response. The exceptions of all clients implement it: a 409
- * or 422 of the framework is never taken for one of the operation.
+ * A refusal by the server half that ended a call, in place of the operation's response. The exceptions of all clients implement it.
+ * Because it is thrown, a 409 or 422 of the server half is never taken for one of the operation.
  *
  * <p>If the refusal is {@linkplain Refusal#retryable() retryable}, the call ended because its attempts, deadline or budget were used up:
  * make the call again later under the same ID. A retry does not change any other refusal.
