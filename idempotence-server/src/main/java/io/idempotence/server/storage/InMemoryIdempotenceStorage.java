@@ -145,7 +145,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     public Optional<IdempotenceRecord> find(StorageKey key) {
         Holder<IdempotenceRecord> seen = new Holder<>();
         entries.computeIfPresent(key, (k, entry) -> {
-            // As in a step: a change that has read the clock already must not be overlooked.
+            // Inside, so that it waits for a change that has read the clock and is not visible yet.
             long now = clock.millis();
             if (entry.content.expiresAt() > now) {
                 seen.reply = entry.content.seenAt(key, now);
