@@ -52,7 +52,7 @@ class EndableHttp2Test {
         assertThatThrownBy(() -> sent(request).get())
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(IOException.class);
-        NoLeaksTest.assertFallsBelow(1, client.watches::size);
+        CallsInFlightMemoryTest.assertFallsBelow(1, client.watches::size);
     }
 
     @Test

@@ -153,7 +153,8 @@ class RestClientOverHttpComponentsIT extends RestClientContract {
     /** HttpClient takes the headers away that frame it. */
     @Test
     void emptyBodyThatWasCompressedIsTheResult() {
-        try (RawServer server = RawServer.start((request, socket) -> write(socket, CutResponsesIT.compressed("")))) {
+        try (RawServer server =
+                RawServer.start((request, socket) -> write(socket, InterruptedResponsesIT.compressed("")))) {
             assertThat(client(fast(), server.url()).order()).isEqualTo(new End(201, "", null));
         }
         assertEnd(SUCCEEDED, 1);

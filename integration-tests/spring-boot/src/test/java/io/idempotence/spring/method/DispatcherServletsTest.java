@@ -26,7 +26,7 @@ import org.springframework.web.servlet.DispatcherServlet;
 /** An application with a second DispatcherServlet, which serves the same handlers under another prefix. */
 @ExtendWith(OutputCaptureExtension.class)
 class DispatcherServletsTest {
-    @Import(OwnFiltersTest.Payments.class)
+    @Import(CustomFilterRegistrationsTest.Payments.class)
     static class TwoServlets {
         @Bean
         ServletRegistrationBean<DispatcherServlet> second(
@@ -86,7 +86,7 @@ class DispatcherServletsTest {
         }
     }
 
-    @Import(OwnFiltersTest.Payments.class)
+    @Import(CustomFilterRegistrationsTest.Payments.class)
     static class NameOfServlet {
         @Bean
         IdempotenceFilterRegistrationBean own(Idempotence idempotence) {
@@ -107,7 +107,7 @@ class DispatcherServletsTest {
                 .contains("Pass the URL patterns of the servlets instead");
     }
 
-    @Import(OwnFiltersTest.Payments.class)
+    @Import(CustomFilterRegistrationsTest.Payments.class)
     static class ChildContext {
         @Bean
         ServletRegistrationBean<DispatcherServlet> ofChild() {

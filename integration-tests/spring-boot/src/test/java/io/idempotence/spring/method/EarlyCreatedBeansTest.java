@@ -1,0 +1,114 @@
+package io.idempotence.spring.method;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.idempotence.Idempotent;
+import io.idempotence.server.ExecutionRefusedException;
+import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import java.util.UUID;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.PriorityOrdered;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.support.TransactionTemplate;
+
+/** Beans on which a post-processor depends. Spring creates them before the starter's post-processors, and perhaps before it makes proxies. */
+class EarlyCreatedBeansTest {
+    static class Payments {
+        private final TransactionTemplate transaction;
+
+        Payments(PlatformTransactionManager transactions) {
+            this.transaction = new TransactionTemplate(transactions);
+        }
+
+        @Idempotent(id = "#id", maxWait = "0s")
+        public void payAndFail(String id) {
+            transaction.executeWithoutResult(status -> {});
+            throw new IllegalStateException("after the commit");
+        }
+    }
+
+    static class Users implements BeanPostProcessor {
+        Users(Object used) {}
+    }
+
+    static final class FirstUsers extends Users implements PriorityOrdered {
+        FirstUsers(Object used) {
+            super(used);
+        }
+
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Application {
+        @Bean
+        PlatformTransactionManager transactions() {
+            return new JdbcTransactionManager(
+                    new DriverManagerDataSource("jdbc:h2:mem:" + UUID.randomUUID() + ";DB_CLOSE_DELAY=-1"));
+        }
+
+        @Bean
+        Payments payments(PlatformTransactionManager transactions) {
+            return new Payments(transactions);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class UserOfTransactions {
+        @Bean
+        static Users users(PlatformTransactionManager transactions) {
+            return new Users(transactions);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class FirstUserOfPayments {
+        @Bean
+        static FirstUsers users(Payments payments) {
+            return new FirstUsers(payments);
+        }
+    }
+
+    private static ApplicationContextRunner application(Class<?> user) {
+        return new ApplicationContextRunner()
+                .withUserConfiguration(user, Application.class)
+                .withConfiguration(AutoConfigurations.of(
+                        IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))
+                .withPropertyValues("idempotence.server.storage=memory");
+    }
+
+    @Test
+    @DisplayName("P6: the commits of a transaction manager that was created early are seen")
+    void commitsOfAnEarlyTransactionManagerAreSeen() {
+        application(UserOfTransactions.class).run(context -> {
+            Payments payments = context.getBean(Payments.class);
+            assertThatThrownBy(() -> payments.payAndFail("1")).hasMessage("after the commit");
+            assertThatThrownBy(() -> payments.payAndFail("1"))
+                    .isInstanceOf(ExecutionRefusedException.class)
+                    .hasMessageContaining("outcome-unknown");
+        });
+    }
+
+    /** It ran for every call, with a warning of Spring that its post-processors do not see the bean. */
+    @Test
+    @DisplayName("P6: a bean that was created too early to be intercepted fails the start")
+    void aBeanThatWasCreatedTooEarlyFailsTheStart() {
+        application(FirstUserOfPayments.class)
+                .run(context -> assertThat(context.getStartupFailure())
+                        .isInstanceOf(OperationFaultsException.class)
+                        .hasMessageContaining("Payments.payAndFail: the bean 'payments' is created so early"
+                                + " that Spring cannot intercept its calls"));
+    }
+}
