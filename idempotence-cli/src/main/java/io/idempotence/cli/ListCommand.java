@@ -36,7 +36,6 @@ final class ListCommand extends OperatorCommand {
     @Option(
             names = "--older-than",
             paramLabel = "<time>",
-            converter = Durations.class,
             description = "Only what has been abandoned or unknown for longer: 30s, 5m, 2h, 1d.")
     private @Nullable Duration olderThan;
 

@@ -1,5 +1,6 @@
 package io.idempotence.cli;
 
+import io.idempotence.internal.Durations;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -9,6 +10,7 @@ import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -17,6 +19,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
+import picocli.CommandLine.TypeConversionException;
 
 /**
  * The command-line tool {@code idempotence}, for the people who run a service. It finds one record, lists uncertain ones, resolves or
@@ -100,9 +103,18 @@ public final class OperatorTool {
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
                 .setUsageHelpWidth(110)
+                .registerConverter(Duration.class, OperatorTool::duration)
                 .setParameterExceptionHandler((e, input) -> wrongOptions(e))
                 .setExecutionExceptionHandler((e, command, parsed) -> failed(e, command))
                 .execute(args);
+    }
+
+    private static Duration duration(String text) {
+        try {
+            return Durations.parse(text);
+        } catch (IllegalArgumentException e) {
+            throw new TypeConversionException(e.getMessage());
+        }
     }
 
     private static int wrongOptions(ParameterException e) {

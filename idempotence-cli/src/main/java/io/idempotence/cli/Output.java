@@ -2,6 +2,7 @@ package io.idempotence.cli;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.idempotence.internal.Durations;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import java.io.PrintStream;

@@ -8,16 +8,12 @@ import io.idempotence.server.storage.StorageKey;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** The options that select a record: an ID and its use, or the key that a list showed. */
 final class RecordOptions {
-    private static final Pattern KEY = Pattern.compile("idem:([A-Za-z0-9][A-Za-z0-9._-]{0,63}):[A-Za-z0-9_-]{43}");
-
     @Parameters(
             arity = "0..1",
             paramLabel = "ID",
@@ -65,15 +61,7 @@ final class RecordOptions {
 
     /** The namespace in {@code --key}, if that is given. */
     Optional<String> namespaceOfKey() {
-        if (key == null) {
-            return Optional.empty();
-        }
-        Matcher form = KEY.matcher(key);
-        if (!form.matches()) {
-            throw new IllegalArgumentException(
-                    "--key takes a whole key as list shows it: idem:<namespace>:<43 characters>");
-        }
-        return Optional.of(form.group(1));
+        return Optional.ofNullable(key).map(StorageKey::parse).map(StorageKey::namespace);
     }
 
     /** Whether {@code --kind} is {@code saved}. */
@@ -84,7 +72,7 @@ final class RecordOptions {
     /** The key of the record to change. */
     StorageKey key(IdempotenceAdmin admin) {
         if (key != null) {
-            return new StorageKey(key);
+            return StorageKey.parse(key);
         }
         Kind usual = operation == null ? Kind.request : Kind.execute;
         return keyOf(admin, kind == null ? usual : kind);

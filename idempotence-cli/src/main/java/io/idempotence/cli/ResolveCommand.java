@@ -27,7 +27,6 @@ final class ResolveCommand extends ChangingCommand {
     @Option(
             names = "--retention",
             paramLabel = "<time>",
-            converter = Durations.class,
             description = "How long the ID is remembered from now on at least. Default: 1d.")
     private Duration retention = Duration.ofDays(1);
 

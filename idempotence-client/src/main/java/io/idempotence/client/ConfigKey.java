@@ -2,8 +2,8 @@ package io.idempotence.client;
 
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
+import io.idempotence.internal.Durations;
 import java.time.Duration;
-import java.time.format.DateTimeParseException;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashSet;
@@ -12,13 +12,10 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A setting: its name, allowed values and default. */
 final class ConfigKey<T> {
-    private static final Pattern SHORT_DURATION = Pattern.compile("(\\d{1,9})\\s*(ms|s|m|h|d)");
     private static final Duration LONGEST = Duration.ofDays(1);
 
     static final ConfigKey<Boolean> ENABLED =
@@ -139,7 +136,7 @@ final class ConfigKey<T> {
                 name,
                 allowed,
                 standard,
-                ConfigKey::duration,
+                Durations::parse,
                 v -> !v.isNegative() && (!aboveZero || !v.isZero()) && v.compareTo(longest) <= 0);
     }
 
@@ -171,7 +168,7 @@ final class ConfigKey<T> {
         T value;
         try {
             value = parser.apply(text.trim());
-        } catch (IllegalArgumentException | DateTimeParseException e) {
+        } catch (IllegalArgumentException e) {
             throw new IdempotenceConfigException(
                     spelling, source, "'" + text + "' cannot be read; allowed: " + allowed, e);
         }
@@ -190,21 +187,6 @@ final class ConfigKey<T> {
             case "true" -> true;
             case "false" -> false;
             default -> throw new IllegalArgumentException("neither true nor false");
-        };
-    }
-
-    private static Duration duration(String text) {
-        Matcher matcher = SHORT_DURATION.matcher(text);
-        if (!matcher.matches()) {
-            return Duration.parse(text);
-        }
-        long number = Long.parseLong(matcher.group(1));
-        return switch (matcher.group(2)) {
-            case "ms" -> Duration.ofMillis(number);
-            case "s" -> Duration.ofSeconds(number);
-            case "m" -> Duration.ofMinutes(number);
-            case "h" -> Duration.ofHours(number);
-            default -> Duration.ofDays(number);
         };
     }
 

@@ -4,6 +4,8 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.internal.FieldDigest;
 import io.idempotence.internal.Names;
 import java.util.Base64;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The key of an ID's record: {@code idem:<namespace>:<digest>}.
@@ -15,6 +17,7 @@ import java.util.Base64;
  */
 public record StorageKey(String value) {
     private static final String PREFIX = "idem:";
+    private static final Pattern FORM = Pattern.compile("idem:([A-Za-z0-9][A-Za-z0-9._-]{0,63}):[A-Za-z0-9_-]{43}");
     private static final Base64.Encoder BASE64 = Base64.getUrlEncoder().withoutPadding();
 
     /**
@@ -33,6 +36,33 @@ public record StorageKey(String value) {
                 .add(id.value())
                 .digest();
         return new StorageKey(PREFIX + checkedNamespace(namespace) + ":" + BASE64.encodeToString(digest));
+    }
+
+    /**
+     * The key that an operator copied from a list of records.
+     *
+     * @throws IllegalArgumentException if {@code key} is not the whole key of a record
+     */
+    public static StorageKey parse(String key) {
+        return new StorageKey(matched(key).group());
+    }
+
+    /**
+     * The namespace of the service that the key belongs to.
+     *
+     * @throws IllegalArgumentException if this is not the whole key of a record
+     */
+    public String namespace() {
+        return matched(value).group(1);
+    }
+
+    private static Matcher matched(String key) {
+        Matcher form = FORM.matcher(key);
+        if (!form.matches()) {
+            throw new IllegalArgumentException(
+                    "the key of a record has the form idem:<namespace>:<43 characters>, as list shows it");
+        }
+        return form;
     }
 
     /**

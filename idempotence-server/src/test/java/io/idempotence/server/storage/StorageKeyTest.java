@@ -1,6 +1,7 @@
 package io.idempotence.server.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.IdempotenceId;
@@ -56,6 +57,32 @@ class StorageKeyTest {
     @Test
     void aKeyIsShownAsItIsStored() {
         assertThat(new StorageKey("idem:a:b")).hasToString("idem:a:b");
+    }
+
+    @Test
+    void aKeyThatWasCopiedIsParsed() {
+        StorageKey key = StorageKey.of("a.b_c-D9", "", "", ID);
+        assertThat(StorageKey.parse(key.value())).isEqualTo(key);
+        assertThat(key.namespace()).isEqualTo("a.b_c-D9");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "idem:default:",
+                "fwSesQlsvnbXLsz3mpO1EDXcNMz-b0KhDOAXB79__q0",
+                "idem:default:fwSesQlsvnbXLsz3mpO1EDXcNMz-b0KhDOAXB79__q",
+                "idem:default:fwSesQlsvnbXLsz3mpO1EDXcNMz-b0KhDOAXB79__q0a",
+                "idem:default:fwSesQlsvnbXLsz3mpO1EDXcNMz-b0KhDOAXB79__q0 ",
+                "idem:-:fwSesQlsvnbXLsz3mpO1EDXcNMz-b0KhDOAXB79__q0",
+                "Idem:default:fwSesQlsvnbXLsz3mpO1EDXcNMz-b0KhDOAXB79__q0",
+            })
+    void whatIsNotAWholeKeyIsRefused(String copied) {
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> StorageKey.parse(copied))
+                .withMessageContaining("idem:<namespace>:<43 characters>");
+        assertThatIllegalArgumentException().isThrownBy(() -> new StorageKey(copied).namespace());
     }
 
     @Test

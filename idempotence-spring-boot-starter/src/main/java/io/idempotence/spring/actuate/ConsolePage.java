@@ -1,5 +1,6 @@
 package io.idempotence.spring.actuate;
 
+import io.idempotence.internal.Durations;
 import io.idempotence.server.storage.IdempotenceRecord;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -133,7 +134,7 @@ final class ConsolePage {
         html.append("</th><td>");
         state(record.state());
         html.append("</td><td>")
-                .append(uncertain ? RecordsView.shown(record.uncertainFor()) : "–")
+                .append(uncertain ? Durations.shown(record.uncertainFor()) : "–")
                 .append("</td><td>");
         left(record, uncertain);
         html.append("</td><td class=\"act\"><a href=\"");
@@ -153,7 +154,7 @@ final class ConsolePage {
     private void left(IdempotenceRecord record, boolean uncertain) {
         boolean urgent = uncertain && record.retentionLeft().compareTo(Duration.ofHours(1)) < 0;
         html.append(urgent ? "<strong class=\"urgent\">" : "")
-                .append(RecordsView.shown(record.retentionLeft()))
+                .append(Durations.shown(record.retentionLeft()))
                 .append(urgent ? " – soon</strong>" : "");
     }
 
@@ -190,10 +191,10 @@ final class ConsolePage {
                     });
         }
         if (uncertain) {
-            html.append("<dt>Uncertain for<dd>").append(RecordsView.shown(record.uncertainFor()));
+            html.append("<dt>Uncertain for<dd>").append(Durations.shown(record.uncertainFor()));
         }
         if (record.state() == IdempotenceRecord.State.IN_PROGRESS) {
-            html.append("<dt>Lease left<dd>").append(RecordsView.shown(record.leaseLeft()));
+            html.append("<dt>Lease left<dd>").append(Durations.shown(record.leaseLeft()));
         }
         html.append("<dt>Forgotten in<dd>");
         left(record, uncertain);

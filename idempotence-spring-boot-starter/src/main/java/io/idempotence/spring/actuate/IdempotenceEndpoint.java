@@ -5,6 +5,7 @@ import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import io.idempotence.spring.method.IdempotentOperation;
 import java.time.Duration;
@@ -192,7 +193,7 @@ final class IdempotenceEndpoint {
             if (refused != null) {
                 return Map.of("deleted", false, "message", refused);
             }
-            return admin.get().delete(RecordsView.key(key))
+            return admin.get().delete(StorageKey.parse(key))
                     ? Map.of("deleted", true, "message", "deleted: the next attempt runs the operation")
                     : Map.of("deleted", false, "message", "no such record");
         });

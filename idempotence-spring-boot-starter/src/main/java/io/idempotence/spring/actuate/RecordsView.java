@@ -9,7 +9,6 @@ import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
@@ -20,13 +19,10 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** The records of the service in the words of the operator's tool. */
 final class RecordsView {
-    private static final Pattern KEY = Pattern.compile("idem:[A-Za-z0-9][A-Za-z0-9._-]{0,63}:[A-Za-z0-9_-]{43}");
-
     private final IdempotenceAdmin admin;
 
     RecordsView(IdempotenceAdmin admin) {
@@ -96,7 +92,7 @@ final class RecordsView {
     }
 
     Optional<IdempotenceRecord> find(String key) {
-        return admin.find(key(key));
+        return admin.find(StorageKey.parse(key));
     }
 
     /** @param fence the fence of the record as a person saw it; null if that does not matter */
@@ -106,13 +102,6 @@ final class RecordsView {
             return Resolved.NOT_FOUND;
         }
         return fence == null || fence == record.fence() ? admin.resolve(record, resolution) : Resolved.CHANGED;
-    }
-
-    static StorageKey key(String key) {
-        if (!KEY.matcher(key).matches()) {
-            throw new IllegalArgumentException("a key is a whole key of the list: idem:<namespace>:<43 characters>");
-        }
-        return new StorageKey(key);
     }
 
     /**
@@ -152,19 +141,5 @@ final class RecordsView {
             states.addAll(State.named(name));
         }
         return states.isEmpty() ? EnumSet.of(State.ABANDONED, State.UNKNOWN) : states;
-    }
-
-    /** A time in its two largest units, such as {@code 2h 5m}. */
-    static String shown(Duration time) {
-        long seconds = Math.max(0, time.toSeconds());
-        long[] parts = {seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60};
-        String[] units = {"d", "h", "m", "s"};
-        for (int i = 0; i < parts.length; i++) {
-            if (parts[i] > 0) {
-                boolean withNext = i + 1 < parts.length && parts[i + 1] > 0;
-                return parts[i] + units[i] + (withNext ? " " + parts[i + 1] + units[i + 1] : "");
-            }
-        }
-        return "0s";
     }
 }
