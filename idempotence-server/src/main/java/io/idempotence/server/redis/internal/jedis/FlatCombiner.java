@@ -30,7 +30,7 @@ import redis.clients.jedis.exceptions.JedisException;
  *
  * <p><b>When a batch begins.</b> A batch begins if none is in flight, if more callers wait than batches are in flight, or if the server is
  * so far away that waiting for another batch would take longer than it saves. So the load determines how large batches are. In any case, a
- * caller leads if no batch has ended during a millisecond of its wait: a batch that hangs holds up nobody else.
+ * caller leads if no batch has ended during 10 ms of its wait: a batch that hangs holds up nobody else for longer.
  *
  * <p><b>Why no caller gets another caller's reply.</b> A caller is queued first. Then, under the lock and exactly once, it becomes a
  * leader, is taken into a batch, or withdraws. None of its calls is sent before that. Only its leader gives it replies, and only if every
@@ -42,7 +42,8 @@ final class FlatCombiner implements RedisServer {
     /** The longest wait for another batch that pays off: about the processor time that a batch of its own costs. */
     private static final long WORTH_WAITING_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
-    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    /** The longest wait without progress. Longer than callers of a busy server wait, because each of them would wake up for nothing. */
+    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final Supplier<Connection> connections;
     private final CallPipeline pipeline;

@@ -63,7 +63,7 @@ class FlatCombinerTest {
         Call<String> third = calls.queued("third");
         // It has found that no batch ends, and waits for a free connection.
         long queued = System.nanoTime();
-        QueuedCalls.until(() -> System.nanoTime() - queued > TimeUnit.MILLISECONDS.toNanos(10) && third.isWaiting());
+        QueuedCalls.until(() -> System.nanoTime() - queued > TimeUnit.MILLISECONDS.toNanos(50) && third.isWaiting());
         calls.letGo("second");
         QueuedCalls.until(third.result()::isDone);
         assertThat(third.get()).isEqualTo("third");
