@@ -26,7 +26,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The listener counts a response to a duplicate that waited as it counts the same response to one that did not. */
-@DisplayName("what is counted of waiting duplicates")
 class DuplicateWaitEventsTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();

@@ -36,7 +36,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import redis.clients.jedis.Jedis;
 
 /** Duplicates that wait for the first attempt to end, in its process and in another one, on a real Redis. */
-@DisplayName("waiting duplicates")
 class DuplicateWaitTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();

@@ -14,7 +14,6 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-@DisplayName("what a listener gets of one attempt")
 class ObservedAttemptsTest {
     private static final IdempotenceId ID = IdempotenceId.of("order-1");
 

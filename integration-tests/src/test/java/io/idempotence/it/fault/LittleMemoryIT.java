@@ -22,7 +22,6 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-@DisplayName("A provider with little memory")
 @Tag("all")
 class LittleMemoryIT {
     private static final int DUPLICATES = 30;

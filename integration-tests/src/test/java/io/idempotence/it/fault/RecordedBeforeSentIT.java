@@ -32,7 +32,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A slow storage under load: every response that was sent has its record. */
-@DisplayName("Responses are recorded before they are sent")
 class RecordedBeforeSentIT {
     @RegisterExtension
     static final RedisOfAClass redis = new RedisOfAClass();

@@ -26,7 +26,6 @@ import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 
 /** A storage that takes connections and never responds, behind a Tomcat with its default of 200 threads. */
-@DisplayName("An outage of the storage")
 class StorageOutageIT {
     @RegisterExtension
     static final RedisOfAClass redis = new RedisOfAClass();

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,7 +13,6 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Whatever filter is in front of ours or behind it, clients see what they see without ours, in every container. */
-@DisplayName("Other filters in the chain")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class FilterMatrixIT {
     private final List<Finding> findings = new ArrayList<>();

@@ -43,7 +43,6 @@ import org.apache.catalina.connector.Connector;
 import org.apache.catalina.core.StandardContext;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.commons.pool2.impl.GenericObjectPool;
-import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -51,7 +50,6 @@ import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.UnifiedJedis;
 
 /** A web application with libraries of its own, as it is deployed in production. */
-@DisplayName("Redeploying a web application")
 class RedeployIT {
     private static final int TIMES = 10;
 

@@ -31,7 +31,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Clients that do not wait for their response. */
-@DisplayName("Clients that leave")
 class DisconnectedClientsIT extends FilterTestBase {
     /** Sends a request whose body has 12 bytes, as much of them as given. */
     private void send(Socket socket, ServletServer server, String body) throws IOException {

@@ -41,7 +41,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code sendError}, exceptions, and the pages that containers and applications make of them. */
-@DisplayName("Error pages")
 class ErrorPagesIT extends FilterTestBase {
     @Test
     @DisplayName("T23: sendError is recorded before its caller sees it")

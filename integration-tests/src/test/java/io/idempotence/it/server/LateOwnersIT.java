@@ -28,7 +28,6 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
 /** Owners that lost their lease while their handler ran. */
-@DisplayName("Late owners")
 class LateOwnersIT extends FilterTestBase {
     private final CountDownLatch started = new CountDownLatch(1);
     private final CountDownLatch mayEnd = new CountDownLatch(1);

@@ -40,7 +40,6 @@ import org.junit.jupiter.api.Test;
  * Owners that were overtaken, in in-transaction mode (T14). Their business transaction must not take effect, and their callers get the
  * other owner's response or a refusal.
  */
-@DisplayName("Overtaken owners in transaction (T14)")
 class OvertakenOwnersIT extends FilterTestBase {
     private static EmbeddedPostgres postgres;
     private static JdbcIdempotenceStorage storage;

@@ -54,7 +54,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.Jedis;
 
 /** Duplicates with {@code Prefer: wait}, in every container, on a real Redis. */
-@DisplayName("duplicates that wait")
 @ParameterizedClass
 @EnumSource(Container.class)
 class PreferWaitIT {

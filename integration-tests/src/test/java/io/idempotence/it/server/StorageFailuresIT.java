@@ -16,7 +16,6 @@ import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** Storages that fail in ways of their own. Those in which Redis fails are in {@code PairStorageFailureIT}. */
-@DisplayName("Storage failures")
 class StorageFailuresIT extends FilterTestBase {
     @Test
     @DisplayName("T21, P6: whatever a storage throws at a claim, nothing runs")
