@@ -110,11 +110,16 @@ public final class OperatorTool {
     }
 
     private static Duration duration(String text) {
+        Duration duration;
         try {
-            return Durations.parse(text);
+            duration = Durations.parse(text);
         } catch (IllegalArgumentException e) {
             throw new TypeConversionException(e.getMessage());
         }
+        if (duration.isNegative()) {
+            throw new TypeConversionException("'" + text + "' is negative");
+        }
+        return duration;
     }
 
     private static int wrongOptions(ParameterException e) {

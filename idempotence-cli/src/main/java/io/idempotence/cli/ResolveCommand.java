@@ -46,6 +46,14 @@ final class ResolveCommand extends ChangingCommand {
     }
 
     @Override
+    void check() {
+        super.check();
+        if (retention.isZero()) {
+            throw new IllegalArgumentException("--retention must be above 0");
+        }
+    }
+
+    @Override
     int run(IdempotenceAdmin admin, Output output) {
         boolean applied = finding != null && finding.applied;
         StorageKey key = record().key(admin);

@@ -20,6 +20,8 @@ class OperatorToolTest {
             strings = {
                 "",
                 "list --older-than 5",
+                "list --older-than PT-5M",
+                "resolve a --applied --retention 0s --yes",
                 "list --state completed --older-than 5m",
                 "list --state nonsense",
                 "find",
