@@ -30,7 +30,8 @@ import redis.clients.jedis.exceptions.JedisException;
  *
  * <p><b>When a batch begins.</b> A batch begins if none is in flight, if more callers wait than batches are in flight, or if the server is
  * so far away that waiting for another batch would take longer than it saves. So the load determines how large batches are. In any case, a
- * caller leads if no batch has ended during 10 ms of its wait: a batch that hangs holds up nobody else for longer.
+ * caller leads if during 10 ms of its wait no batch has ended and no other caller has begun to lead for this reason. The batches in flight
+ * then count as hung, and nobody waits for them any more.
  *
  * <p><b>Why no caller gets another caller's reply.</b> A caller is queued first. Then, under the lock and exactly once, it becomes a
  * leader, is taken into a batch, or withdraws. None of its calls is sent before that. Only its leader gives it replies, and only if every
@@ -56,7 +57,11 @@ final class FlatCombiner implements RedisServer {
     private final Deque<Caller> queue = new ArrayDeque<>();
     /** How many batches are under way. Guarded by the lock. */
     private int batches;
-    /** When a batch last ended, or last began because no other had ended. Guarded by the lock. */
+    /** How many of them were under way when a caller last led for lack of progress. Guarded by the lock. */
+    private int hung;
+    /** How many callers have led for lack of progress. Guarded by the lock. */
+    private int stalls;
+    /** When a batch last ended, or last began for lack of progress. Guarded by the lock. */
     private long lastProgress = System.nanoTime();
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
@@ -100,6 +105,8 @@ final class FlatCombiner implements RedisServer {
         private final long since = System.nanoTime();
         private final List<RedisCall> calls;
         private volatile State state = State.QUEUED;
+        /** What {@link FlatCombiner#stalls} was when it began to lead. Guarded by the lock. */
+        private int stalls;
         /** Whether it has waited for long without progress, or was left in the queue by a full batch. Guarded by the lock. */
         private boolean isImpatient;
 
@@ -161,7 +168,7 @@ final class FlatCombiner implements RedisServer {
         } finally {
             lock.unlock();
         }
-        leave(own);
+        leave(own, false);
     }
 
     private void enter(Caller own) {
@@ -179,10 +186,11 @@ final class FlatCombiner implements RedisServer {
 
     private boolean isTimeForABatch() {
         Caller first = queue.peekFirst();
+        int running = batches - hung;
         return first != null
                 && batches < maxBatches
-                && (queue.size() > batches
-                        || roundTripNanos > batches * WORTH_WAITING_NANOS
+                && (queue.size() > running
+                        || roundTripNanos > running * WORTH_WAITING_NANOS
                         || System.nanoTime() - stalled(first) >= 0);
     }
 
@@ -194,13 +202,14 @@ final class FlatCombiner implements RedisServer {
 
     private void appoint(Caller leader) {
         leader.state = State.LEADING;
+        leader.stalls = stalls;
         batches++;
     }
 
     /** Waits until the caller leads, or its batch has ended. */
     private void await(Caller own) {
         boolean interrupted = false;
-        long next = own.since + PATIENCE_NANOS;
+        long next = own.since + Math.min(PATIENCE_NANOS, maxWaitNanos);
         try {
             while (true) {
                 long now = System.nanoTime();
@@ -246,8 +255,12 @@ final class FlatCombiner implements RedisServer {
             own.isImpatient = now - stalled >= 0;
             if (batches < maxBatches && (mustEnd || own.isImpatient)) {
                 queue.remove(own);
+                if (own.isImpatient) {
+                    hung = batches;
+                    stalls++;
+                    lastProgress = now;
+                }
                 appoint(own);
-                lastProgress = now;
             } else if (mustEnd) {
                 queue.remove(own);
                 Throwable why = interrupted ? new InterruptedException() : new NoSuchElementException();
@@ -264,6 +277,7 @@ final class FlatCombiner implements RedisServer {
         List<Caller> others = List.of();
         List<List<Object>> replies = List.of();
         Throwable failure = null;
+        boolean sent = false;
         try (Connection connection = borrowed()) {
             if (lastWasShared && roundTripNanos <= WORTH_WAITING_NANOS) {
                 // Callers that are ready to run join this batch, and do not wait for the next one.
@@ -271,6 +285,7 @@ final class FlatCombiner implements RedisServer {
             }
             others = takeOthers(own);
             lastWasShared = !others.isEmpty();
+            sent = true;
             long begin = System.nanoTime();
             replies = pipeline.exchange(connection, callsOf(own, others));
             noteRoundTrip(System.nanoTime() - begin);
@@ -286,7 +301,7 @@ final class FlatCombiner implements RedisServer {
         } finally {
             try {
                 // Before the others wake up, so that the next batch does not wait for them.
-                leave(own);
+                leave(own, sent);
             } finally {
                 handOut(others, replies, failure);
             }
@@ -350,7 +365,8 @@ final class FlatCombiner implements RedisServer {
         roundTripNanos = before == 0 ? nanos : Math.min(nanos, before + before / MAX_CALLS);
     }
 
-    private void leave(Caller leader) {
+    /** @param sent whether the leader's batch was sent, so that its end is progress */
+    private void leave(Caller leader, boolean sent) {
         Caller next = null;
         lock.lock();
         try {
@@ -359,11 +375,16 @@ final class FlatCombiner implements RedisServer {
             }
             leader.state = State.LED;
             batches--;
+            if (leader.stalls != stalls) {
+                hung--;
+            }
             if (isTimeForABatch()) {
                 next = queue.removeFirst();
                 appoint(next);
             }
-            lastProgress = System.nanoTime();
+            if (sent) {
+                lastProgress = System.nanoTime();
+            }
         } finally {
             lock.unlock();
         }

@@ -48,6 +48,23 @@ class FlatCombinerTest {
         assertThat(second.result()).isNotDone();
     }
 
+    /** Each of 3,000 calls would wait for 10 ms. */
+    @Test
+    @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void aBatchThatHangsDelaysOnlyTheFirstCallAfterIt() throws Exception {
+        calls.close();
+        calls = new QueuedCalls(4);
+        for (int i = 0; i < 500; i++) {
+            // The server is near, so that distance is no reason for a batch.
+            calls.combiner().ask(List.of(find("earlier")));
+        }
+        Call<List<Object>> first = calls.holdUpCombiner();
+        for (int i = 0; i < 3_000; i++) {
+            assertThat(calls.combiner().ask(List.of(find("later")))).hasSize(1);
+        }
+        assertThat(first.result()).isNotDone();
+    }
+
     @Test
     void aCallerThatWaitsAtTheLimitOfConnectionsGetsTheOneThatIsFreeFirst() throws Exception {
         calls.close();
