@@ -248,11 +248,16 @@ class RedisFaultsTest {
                     .hasRootCauseInstanceOf(SocketTimeoutException.class);
 
             redis.resume();
-            // A small one. A busy machine may never write a large one in this client's time.
-            assertThat(Awaitility.await()
-                            .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
-                            .until(() -> storage.complete(claim, new byte[1], Claims.RETENTION), done -> true))
-                    .isEqualTo(new WriteResult.Done());
+            Awaitility.await()
+                    .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
+                    .until(() -> storage.renew(claim, Claims.LEASE), renewed -> true);
+            try (RedisIdempotenceStorage patient = RedisIdempotenceStorage.builder(redis.address())
+                    .client(DefaultJedisClientConfig.builder()
+                            .socketTimeoutMillis(60_000)
+                            .build())
+                    .build()) {
+                assertThat(patient.complete(claim, large, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
+            }
         }
     }
 
