@@ -1,5 +1,6 @@
 package io.idempotence.cli;
 
+import io.idempotence.internal.Millis;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
@@ -48,9 +49,7 @@ final class ResolveCommand extends ChangingCommand {
     @Override
     void check() {
         super.check();
-        if (retention.isZero()) {
-            throw new IllegalArgumentException("--retention must be above 0");
-        }
+        Millis.checked("--retention", retention);
     }
 
     @Override
