@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
  */
 public record StorageKey(String value) {
     private static final String PREFIX = "idem:";
-    private static final Pattern FORM = Pattern.compile("idem:([A-Za-z0-9][A-Za-z0-9._-]{0,63}):[A-Za-z0-9_-]{43}");
+    private static final Pattern FORM = Pattern.compile(PREFIX + "([A-Za-z0-9][A-Za-z0-9._-]{0,63}):[A-Za-z0-9_-]{43}");
     private static final Base64.Encoder BASE64 = Base64.getUrlEncoder().withoutPadding();
 
     /**
@@ -39,7 +39,7 @@ public record StorageKey(String value) {
     }
 
     /**
-     * The key that an operator copied from a list of records.
+     * Parses a key as a list of records shows it.
      *
      * @throws IllegalArgumentException if {@code key} is not the whole key of a record
      */

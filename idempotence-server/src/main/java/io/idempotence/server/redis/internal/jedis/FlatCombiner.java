@@ -43,7 +43,7 @@ final class FlatCombiner implements RedisServer {
     /** The longest wait for another batch that pays off: about the processor time that a batch of its own costs. */
     private static final long WORTH_WAITING_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
-    /** The longest wait without progress. Longer than callers of a busy server wait, because each of them would wake up for nothing. */
+    /** How long a caller waits without progress before it leads. With less than the usual wait under load, all would wake up for nothing. */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final Supplier<Connection> connections;

@@ -48,7 +48,7 @@ class FlatCombinerTest {
         assertThat(second.result()).isNotDone();
     }
 
-    /** Each of 3,000 calls would wait for 10 ms. */
+    /** If each call waited for 10 ms, they would take 30 s. */
     @Test
     @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void aBatchThatHangsDelaysOnlyTheFirstCallAfterIt() throws Exception {
