@@ -162,10 +162,10 @@ final class ObservedRequest {
         return failure;
     }
 
-    /** Returns the I/O failure of a request with an ID that ended before it had a connection; null if this is something else. */
+    /** Returns the I/O failure of a request with an ID that was aborted before it was sent; null if this is something else. */
     @Nullable
-    IOException abortedWait(Throwable thrown) {
-        return watch == null ? null : IoFailures.ofAbortedWait(thrown);
+    IOException aborted(Throwable thrown) {
+        return watch == null ? null : IoFailures.ofAbortedRequest(thrown);
     }
 
     private Departure departure() {

@@ -95,7 +95,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
 
     private static void fail(
             ObservedRequest observed, CompletableFuture<Response> result, Throwable thrown, boolean inFuture) {
-        IOException failure = thrown instanceof IOException e ? e : observed.abortedWait(thrown);
+        IOException failure = thrown instanceof IOException e ? e : observed.aborted(thrown);
         if (failure != null) {
             result.completeExceptionally(observed.failed(failure));
         } else {

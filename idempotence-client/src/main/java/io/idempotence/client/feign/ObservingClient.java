@@ -39,7 +39,7 @@ final class ObservingClient implements Client {
         } catch (IOException e) {
             throw observed.failed(e);
         } catch (RuntimeException | Error e) {
-            IOException aborted = observed.abortedWait(e);
+            IOException aborted = observed.aborted(e);
             if (aborted != null) {
                 throw observed.failed(aborted);
             }

@@ -189,7 +189,7 @@ final class RestExchange implements ClientHttpRequest {
         } catch (IOException e) {
             throw failed(request, e);
         } catch (RuntimeException | Error e) {
-            IOException aborted = IoFailures.ofAbortedWait(e);
+            IOException aborted = IoFailures.ofAbortedRequest(e);
             if (aborted != null) {
                 throw failed(request, aborted);
             }

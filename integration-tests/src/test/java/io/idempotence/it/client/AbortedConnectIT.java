@@ -12,8 +12,12 @@ import feign.hc5.ApacheHttp5Client;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.spring.client.IdempotentRestClient;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import org.apache.hc.client5.http.HttpRoute;
+import org.apache.hc.client5.http.classic.ExecChain;
+import org.apache.hc.client5.http.classic.ExecRuntime;
 import org.apache.hc.client5.http.impl.ChainElement;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
@@ -23,6 +27,8 @@ import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuil
 import org.apache.hc.core5.http.HttpHost;
 import org.apache.hc.core5.util.Timeout;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
@@ -61,6 +67,38 @@ class AbortedConnectIT extends WireMockTestBase {
             return chain.proceed(request, scope);
         });
         assertNotSent();
+    }
+
+    /** The request had a connection of the pool, or had opened it, and it was taken back. */
+    @ParameterizedTest
+    @ValueSource(strings = {"connectEndpoint", "execute"})
+    void requestThatIsAbortedWhenItHasAConnectionAndHasNotUsedItIsNotSent(String step) throws Exception {
+        http.addExecInterceptorBefore(
+                ChainElement.CONNECT.name(),
+                "late",
+                (request, scope, chain) -> chain.proceed(
+                        request,
+                        new ExecChain.Scope(
+                                scope.exchangeId,
+                                scope.route,
+                                scope.originalRequest,
+                                lateIn(step, scope.execRuntime),
+                                scope.clientContext)));
+        assertNotSent();
+    }
+
+    private static ExecRuntime lateIn(String step, ExecRuntime delegate) {
+        return (ExecRuntime) Proxy.newProxyInstance(
+                ExecRuntime.class.getClassLoader(), new Class<?>[] {ExecRuntime.class}, (proxy, method, args) -> {
+                    if (method.getName().equals(step)) {
+                        await().until(() -> !delegate.isEndpointAcquired());
+                    }
+                    try {
+                        return method.invoke(delegate, args);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
     }
 
     private void takeEveryConnection() throws Exception {

@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /** The meaning of I/O failures for the request. */
 public final class IoFailures {
+    private static final String HC5_CONNECTION = "org.apache.hc.client5.http.impl.classic.InternalExecRuntime";
+
     /** Each is thrown before there is a connection. By name: Apache HttpClient need not be there, nor the module of java.net.http. */
     private static final Set<String> WITHOUT_CONNECTION = Set.of(
             "java.net.http.HttpConnectTimeoutException",
@@ -28,8 +30,11 @@ public final class IoFailures {
     private static final Set<String> CONNECTING = Set.of(
             "java.net.Socket#connect",
             "sun.security.ssl.SSLSocketImpl#startHandshake",
-            "org.apache.hc.client5.http.impl.classic.InternalExecRuntime#acquireEndpoint",
-            "org.apache.hc.client5.http.impl.classic.InternalExecRuntime#connectEndpoint");
+            HC5_CONNECTION + "#acquireEndpoint",
+            HC5_CONNECTION + "#connectEndpoint");
+
+    /** Where HttpClient looks whether it still has its connection, before it opens it or sends anything over it. */
+    private static final Set<String> USING = Set.of("connectEndpoint", "execute");
 
     /** HttpURLConnection connects again there if its connection was closed at the deadline: the request may have left over that one. */
     private static final Set<String> CONNECTING_AGAIN =
@@ -37,12 +42,13 @@ public final class IoFailures {
 
     private IoFailures() {}
 
-    /** Whether no byte of the request was sent: there was no connection, or OkHttp's executor rejected the call. */
+    /** Whether no byte of the request was sent: there was no connection, it was aborted in time, or OkHttp's executor rejected the call. */
     public static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
                         || e instanceof UnknownHostException
                         || e instanceof NoRouteToHostException
                         || WITHOUT_CONNECTION.contains(e.getClass().getName())
+                        || e instanceof AbortedInTime
                         || isRejected(e)
                         || isThrownIn(CONNECTING, e))
                 || isThrownIn(CONNECTING_AGAIN, e)) {
@@ -68,19 +74,33 @@ public final class IoFailures {
     }
 
     /**
-     * Returns the failure of a request that ended before it had a connection. Apache HttpClient throws a {@link CancellationException} if
-     * the request is aborted while it waits for a connection of the pool.
+     * Returns the failure of a request that ended before it was sent. If a request is aborted, Apache HttpClient throws a
+     * {@link CancellationException} while it waits for a connection of the pool, and an {@link IllegalStateException} when it wants to use a
+     * connection that the abortion took from it.
      *
      * @return an I/O failure that is {@linkplain #certainlyNotSent certainly not sent}, or null if this is something else
      */
-    public static @Nullable IOException ofAbortedWait(Throwable e) {
-        if (!(e instanceof CancellationException) || !isThrownIn(CONNECTING, e)) {
-            return null;
+    public static @Nullable IOException ofAbortedRequest(Throwable e) {
+        boolean waited = e instanceof CancellationException && isThrownIn(CONNECTING, e);
+        return waited || (e instanceof IllegalStateException && lostItsConnection(e)) ? new AbortedInTime(e) : null;
+    }
+
+    private static boolean lostItsConnection(Throwable e) {
+        StackTraceElement[] trace = e.getStackTrace();
+        return trace.length > 1
+                && trace[0].getClassName().equals(HC5_CONNECTION)
+                && trace[0].getMethodName().equals("ensureValid")
+                && USING.contains(trace[1].getMethodName());
+    }
+
+    /** A request that was aborted before any of it was sent. */
+    private static final class AbortedInTime extends InterruptedIOException {
+        private static final long serialVersionUID = 1L;
+
+        AbortedInTime(Throwable cause) {
+            super("the request was aborted before it was sent");
+            initCause(cause);
         }
-        IOException failure = new InterruptedIOException("the request was aborted while it waited for a connection");
-        failure.initCause(e);
-        failure.setStackTrace(e.getStackTrace());
-        return failure;
     }
 
     private static boolean isRejected(IOException e) {
