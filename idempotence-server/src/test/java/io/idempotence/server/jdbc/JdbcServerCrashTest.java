@@ -14,10 +14,12 @@ import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.postgresql.ds.PGSimpleDataSource;
 
 /** A database server is killed while a handler runs, and started again on its data. */
+@Tag("all")
 class JdbcServerCrashTest {
     private final IdempotenceId id = IdempotenceId.of("order-1");
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();

@@ -14,10 +14,12 @@ import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
 /** The primary of a slot of a Redis Cluster dies, and its replica takes its place. */
+@Tag("all")
 class RedisClusterFailoverTest {
     @Test
     @DisplayName("P2: a claim that a replica has outlives the primary of its slot")

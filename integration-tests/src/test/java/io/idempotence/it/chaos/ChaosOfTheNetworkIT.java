@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The network of {@link ChaosIT} on its own. */
+@Tag("all")
 class ChaosOfTheNetworkIT {
     private static final Duration TIME = Duration.ofSeconds(8);
 
@@ -19,7 +20,6 @@ class ChaosOfTheNetworkIT {
         assertThat(report.count(Ending.Unknown.class)).as(report.toString()).isZero();
     }
 
-    @Tag("all")
     @Test
     void withoutTheFilterTheSameNetworkMakesDoubles() throws Exception {
         try (ChaosRun run = new ChaosRun(ChaosIT.SEED, Scene.NETWORK_FAULTS_WITHOUT_PROTECTION)) {

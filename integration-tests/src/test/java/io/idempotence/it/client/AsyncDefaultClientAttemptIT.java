@@ -3,8 +3,10 @@ package io.idempotence.it.client;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import java.util.concurrent.CancellationException;
+import org.junit.jupiter.api.Tag;
 
 /** {@link AttemptContract} for futures over Feign's default client: a thread of the client waits, not the caller. */
+@Tag("all")
 class AsyncDefaultClientAttemptIT extends AttemptContract {
     @Override
     BaseBuilder<?, ?> builder() {

@@ -3,8 +3,10 @@ package io.idempotence.it.client;
 import feign.AsyncFeign;
 import feign.BaseBuilder;
 import java.util.concurrent.CancellationException;
+import org.junit.jupiter.api.Tag;
 
 /** {@link OkHttpAttemptContract} for futures, with Feign's client for OkHttp, which is asynchronous as well. */
+@Tag("all")
 class AsyncOkHttpAttemptIT extends OkHttpAttemptContract {
     @Override
     BaseBuilder<?, ?> builder() {

@@ -1,7 +1,9 @@
 package io.idempotence.it.fault;
 
 import io.idempotence.server.redis.EmbeddedRedis;
+import org.junit.jupiter.api.Tag;
 
+@Tag("all")
 class ClocksApartOnRedisIT extends ClocksApartContract {
     private EmbeddedRedis redis;
 

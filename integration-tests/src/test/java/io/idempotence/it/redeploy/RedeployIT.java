@@ -50,6 +50,7 @@ import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.UnifiedJedis;
 
 /** A web application with libraries of its own, as it is deployed in production. */
+@Tag("all")
 class RedeployIT {
     private static final int TIMES = 10;
 
@@ -81,7 +82,6 @@ class RedeployIT {
 
     /** Threads of OkHttp and of Okio end when they had nothing to do for a minute. */
     @Test
-    @Tag("all")
     void leavesNoThreadAndNoClassLoaderBehindAMinuteAfterOkHttpWasUsed() throws Exception {
         List<Class<?>> libraries =
                 Stream.of(LIBRARIES, OKHTTP).flatMap(List::stream).toList();

@@ -24,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** The example in a process of its own. Its servers run from a directory of their own, by which they are found. */
 @Timeout(120)
 @EnabledOnOs(value = OS.LINUX, disabledReason = "finds servers by /proc and resets SIGINT by GNU env")
+@Tag("all")
 class CtrlCTest {
     @TempDir(cleanup = CleanupMode.NEVER)
     private Path directory;
@@ -61,7 +62,6 @@ class CtrlCTest {
     }
 
     @Test
-    @Tag("all")
     void ctrlCWhilePostgreSqlStartsLeavesNoServer() throws Exception {
         run();
         await(() -> servers().stream().anyMatch(server -> commandLine(server).contains("/bin/postgres -D")));
@@ -70,7 +70,6 @@ class CtrlCTest {
 
     /** PostgreSQL was stopped, and then Redis was started and stayed. */
     @Test
-    @Tag("all")
     void ctrlCWhileRedisStartsLeavesNoServer() throws Exception {
         run();
         await(() -> {

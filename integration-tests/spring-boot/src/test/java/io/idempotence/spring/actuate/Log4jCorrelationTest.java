@@ -10,6 +10,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -21,6 +22,7 @@ import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
 /** The ID in the log lines of Log4j 2, in a JVM of its own, because the tests themselves log with Logback. */
+@Tag("all")
 class Log4jCorrelationTest {
     /** Where the build copies what {@code spring-boot-starter-log4j2} brings. */
     private static final Path LOG4J = Path.of("target", "log4j2");

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -26,6 +27,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** In-transaction mode with JTA: the records are in a database whose connections take part in its transactions. */
 @Timeout(180)
+@Tag("all")
 class JtaInTransactionTest {
     private static TestServer server;
     private static Handlers handlers;

@@ -17,6 +17,7 @@ import javax.transaction.xa.XAResource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -38,6 +39,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** Nothing is released after a commit of JTA: two databases of PostgreSQL in one transaction of Narayana. */
 @Timeout(180)
+@Tag("all")
 class JtaTransactionsTest {
     private static TestServer server;
     private static Bookings bookings;

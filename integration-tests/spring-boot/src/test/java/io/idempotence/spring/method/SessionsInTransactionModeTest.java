@@ -17,6 +17,7 @@ import java.util.UUID;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -38,6 +39,7 @@ import org.springframework.web.bind.annotation.RestController;
 
 /** In-transaction mode, and a filter in front that saves sessions in transactions of its own when a response is committed. */
 @Timeout(180)
+@Tag("all")
 class SessionsInTransactionModeTest {
     private static final JdbcTemplate HERE = database();
     private static final JdbcTemplate ELSEWHERE = database();
