@@ -66,6 +66,15 @@ class RedisConnectTest {
         LeftBehind.awaitNothing(redis);
     }
 
+    @Test
+    void closingKeepsTheInterruptOfItsThread() {
+        RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        storage.find(Claims.newKey());
+        Thread.currentThread().interrupt();
+        storage.close();
+        assertThat(Thread.interrupted()).isTrue();
+    }
+
     @ParameterizedTest
     @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
     void applicationsClientIsNeverClosed(String type) {

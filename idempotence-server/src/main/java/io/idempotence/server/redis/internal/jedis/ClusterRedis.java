@@ -102,8 +102,7 @@ final class ClusterRedis extends PooledRedis {
     }
 
     @Override
-    public void close() {
-        super.close();
+    void closeConnections() {
         provider.close();
     }
 }

@@ -125,9 +125,20 @@ abstract class PooledRedis implements Redis {
     }
 
     @Override
-    public void close() {
+    public final void close() {
         closed = true;
+        // The pool would swallow it.
+        boolean interrupted = Thread.interrupted();
+        try {
+            closeConnections();
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
+
+    abstract void closeConnections();
 
     /** Fails unless the user has all rights that records need, and additional ones. */
     void checkRights(byte[] key, List<RedisCall> more) {
@@ -305,8 +316,7 @@ abstract class PooledRedis implements Redis {
         }
 
         @Override
-        public void close() {
-            super.close();
+        void closeConnections() {
             onClose.run();
         }
     }
