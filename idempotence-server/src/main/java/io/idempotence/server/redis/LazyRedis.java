@@ -120,8 +120,8 @@ final class LazyRedis implements Redis {
             failure = null;
             return redis;
         } catch (StorageUnavailableException e) {
-            if (!RedisErrors.isInterrupted(e)) {
-                // An interrupt concerns this thread only.
+            // An interrupt concerns this thread only. It closes the connection that a virtual thread opens.
+            if (!RedisErrors.isInterrupted(e) && !Thread.currentThread().isInterrupted()) {
                 failure = new Failure(e, System.nanoTime());
             }
             throw new NothingWrittenException(e);

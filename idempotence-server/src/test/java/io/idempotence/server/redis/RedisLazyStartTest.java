@@ -10,10 +10,16 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
 import redis.clients.jedis.Jedis;
 
 /** An application that starts before its Redis does. */
@@ -117,6 +123,36 @@ class RedisLazyStartTest {
 
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
             assertThat(Thread.currentThread().isInterrupted()).isFalse();
+        }
+    }
+
+    /** An interrupt closes the connection that a virtual thread opens. */
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_21)
+    void anInterruptOfAVirtualThreadThatConnectsIsOfThatThreadOnly() throws Exception {
+        // By reflection, as tests are compiled for 17.
+        ExecutorService threads = (ExecutorService)
+                Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        AtomicReference<Thread> first = new AtomicReference<>();
+        try (DelayProxy wire = new DelayProxy(redis.port());
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
+                        .lazyStart()
+                        .build()) {
+            wire.holdReplies();
+            Future<?> refused = threads.submit(() -> {
+                first.set(Thread.currentThread());
+                assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
+                        .isInstanceOf(StorageUnavailableException.class);
+                assertThat(Thread.currentThread().isInterrupted()).isTrue();
+            });
+            await().until(() -> wire.connections() > 0);
+            first.get().interrupt();
+            refused.get();
+            wire.letGo();
+
+            assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
+        } finally {
+            threads.shutdownNow();
         }
     }
 
