@@ -93,7 +93,7 @@ abstract class PooledRedis implements Redis {
         RedisServer server = Objects.requireNonNull(onlyServer(true), "only one server has every key");
         List<RedisCall> calls = new ArrayList<>(runs.size());
         runs.forEach(run -> calls.add(RedisCall.evalsha(script, run.key(), run.arguments())));
-        List<Object> replies = server.ask(calls);
+        List<Object> replies = askAll(server, script, calls);
         if (replicaWait != null) {
             replicaWait.check(replies.get(runs.size()), replies.get(0));
         }
@@ -104,6 +104,23 @@ abstract class PooledRedis implements Redis {
             outcomes.add(RedisServer.isError(reply) ? replyOrFailure(script, runs.get(i)) : reply);
         }
         return outcomes;
+    }
+
+    /** Sends calls, and repeats them for the same reason as {@link #send}. */
+    private static List<Object> askAll(RedisServer server, LuaScript script, List<RedisCall> calls) {
+        try {
+            return server.ask(calls);
+        } catch (FlatCombiner.FollowerFailedException e) {
+            if (isOnlyOfItsConnection(e) && script.isRepeatable()) {
+                try {
+                    return server.ask(calls);
+                } catch (NothingWrittenException again) {
+                    // The first time they may have been executed.
+                    e.addSuppressed(again);
+                }
+            }
+            throw e;
+        }
     }
 
     private Object replyOrFailure(LuaScript script, ScriptRun run) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.idempotence.server.redis.internal.Redis.NothingWrittenException;
+import io.idempotence.server.redis.internal.Redis.ScriptRun;
 import io.idempotence.server.redis.internal.Redis.TooFewReplicasException;
 import io.idempotence.server.redis.internal.jedis.QueuedCalls.Call;
 import java.time.Duration;
@@ -244,6 +245,22 @@ class SharedRoundTripTest {
         assertThat(batch.get(0).failure()).isInstanceOf(JedisConnectionException.class);
         assertThat(batch.get(1).get()).isEqualTo("second");
         assertThat(batch.get(2).get()).isEqualTo("third");
+    }
+
+    /** As completions that follow their responses are sent. */
+    @Test
+    void aListOfRunsIsSentOnceMoreIfTheConnectionOfItsSenderBreaks() throws Exception {
+        List<ScriptRun> runs = Stream.of("second", "third")
+                .map(RedisCall::bytes)
+                .map(ScriptRun::new)
+                .toList();
+        calls.willReply("sender", QueuedCalls.CLOSED);
+        calls.holdUp();
+        Call<String> sender = calls.queued("sender");
+        Call<List<Object>> list = calls.queued(() -> calls.redis().runAllReplicated(QueuedCalls.SCRIPT, runs));
+        calls.sendQueued();
+        assertThat(sender.failure()).isInstanceOf(JedisConnectionException.class);
+        assertThat(list.get()).extracting(QueuedCalls::told).containsExactly("second", "third");
     }
 
     // ---- one reply too many
