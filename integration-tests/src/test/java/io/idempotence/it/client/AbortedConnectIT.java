@@ -15,20 +15,20 @@ import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hc.client5.http.HttpRoute;
-import org.apache.hc.client5.http.classic.ExecChain;
-import org.apache.hc.client5.http.classic.ExecRuntime;
 import org.apache.hc.client5.http.impl.ChainElement;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.client5.http.impl.io.ManagedHttpClientConnectionFactory;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.io.ManagedHttpClientConnection;
 import org.apache.hc.core5.http.HttpHost;
 import org.apache.hc.core5.util.Timeout;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
@@ -69,36 +69,48 @@ class AbortedConnectIT extends WireMockTestBase {
         assertNotSent();
     }
 
-    /** The request had a connection of the pool, or had opened it, and it was taken back. */
-    @ParameterizedTest
-    @ValueSource(strings = {"connectEndpoint", "execute"})
-    void requestThatIsAbortedWhenItHasAConnectionAndHasNotUsedItIsNotSent(String step) throws Exception {
-        http.addExecInterceptorBefore(
-                ChainElement.CONNECT.name(),
-                "late",
-                (request, scope, chain) -> chain.proceed(
-                        request,
-                        new ExecChain.Scope(
-                                scope.exchangeId,
-                                scope.route,
-                                scope.originalRequest,
-                                lateIn(step, scope.execRuntime),
-                                scope.clientContext)));
+    @Test
+    void requestThatIsAbortedWhenItHasAConnectionOfThePoolIsNotSent() throws Exception {
+        AtomicReference<PoolingHttpClientConnectionManager> pool = new AtomicReference<>();
+        pool.set(PoolingHttpClientConnectionManagerBuilder.create()
+                .setConnectionFactory(socket -> late(
+                        ManagedHttpClientConnectionFactory.INSTANCE.createConnection(socket),
+                        () -> awaitNoneInUse(pool.get())))
+                .build());
+        http.setConnectionManager(pool.get());
         assertNotSent();
     }
 
-    private static ExecRuntime lateIn(String step, ExecRuntime delegate) {
-        return (ExecRuntime) Proxy.newProxyInstance(
-                ExecRuntime.class.getClassLoader(), new Class<?>[] {ExecRuntime.class}, (proxy, method, args) -> {
-                    if (method.getName().equals(step)) {
-                        await().until(() -> !delegate.isEndpointAcquired());
+    /** HttpClient asks for the second time before it opens the connection. */
+    private static ManagedHttpClientConnection late(ManagedHttpClientConnection connection, Runnable wait) {
+        Thread caller = Thread.currentThread();
+        AtomicInteger asked = new AtomicInteger();
+        return (ManagedHttpClientConnection) Proxy.newProxyInstance(
+                ManagedHttpClientConnection.class.getClassLoader(),
+                new Class<?>[] {ManagedHttpClientConnection.class},
+                (proxy, method, args) -> {
+                    if (method.getName().equals("isOpen")
+                            && Thread.currentThread() == caller
+                            && asked.incrementAndGet() == 2) {
+                        wait.run();
                     }
                     try {
-                        return method.invoke(delegate, args);
+                        return method.invoke(connection, args);
                     } catch (InvocationTargetException e) {
                         throw e.getCause();
                     }
                 });
+    }
+
+    @Test
+    void requestThatIsAbortedWhenItHasOpenedItsConnectionIsNotSent() throws Exception {
+        PoolingHttpClientConnectionManager pool = new PoolingHttpClientConnectionManager();
+        http.setConnectionManager(pool).addRequestInterceptorLast((request, entity, context) -> awaitNoneInUse(pool));
+        assertNotSent();
+    }
+
+    private static void awaitNoneInUse(PoolingHttpClientConnectionManager pool) {
+        await().until(() -> pool.getTotalStats().getLeased() == 0);
     }
 
     private void takeEveryConnection() throws Exception {

@@ -109,7 +109,7 @@ class ResendingFeignClientIT {
     }
 
     /** How a call ends whose first sending is lost, while every later one is refused. */
-    private static Throwable endAfterALostResponse(BaseBuilder<?, ?> builder, Function<Orders, Object> call) {
+    static Throwable endAfterALostResponse(BaseBuilder<?, ?> builder, Function<Orders, Object> call) {
         AtomicInteger executed = new AtomicInteger();
         AtomicReference<RawServer> itself = new AtomicReference<>();
         try (RawServer server = RawServer.start((request, socket) -> {

@@ -10,6 +10,7 @@ import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
+import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import javax.net.ssl.SSLHandshakeException;
@@ -18,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 
 /** The meaning of I/O failures for the request. */
 public final class IoFailures {
-    private static final String HC5_CONNECTION = "org.apache.hc.client5.http.impl.classic.InternalExecRuntime";
+    private static final String HC5 = "org.apache.hc.client5.http.impl.classic.";
+    private static final String HC5_CONNECTION = HC5 + "InternalExecRuntime";
 
     /** Each is thrown before there is a connection. By name: Apache HttpClient need not be there, nor the module of java.net.http. */
     private static final Set<String> WITHOUT_CONNECTION = Set.of(
@@ -90,7 +92,15 @@ public final class IoFailures {
         return trace.length > 1
                 && trace[0].getClassName().equals(HC5_CONNECTION)
                 && trace[0].getMethodName().equals("ensureValid")
-                && USING.contains(trace[1].getMethodName());
+                && USING.contains(trace[1].getMethodName())
+                && isOnlyOfHttpClient(trace);
+    }
+
+    /** An interceptor between HttpClient's own steps may have sent the request before, which also takes its connection from it. */
+    private static boolean isOnlyOfHttpClient(StackTraceElement[] trace) {
+        return Arrays.stream(trace)
+                .takeWhile(frame -> !frame.getMethodName().equals("doExecute"))
+                .allMatch(frame -> frame.getClassName().startsWith(HC5));
     }
 
     /** A request that was aborted before any of it was sent. */

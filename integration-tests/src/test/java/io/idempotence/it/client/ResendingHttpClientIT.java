@@ -1,0 +1,101 @@
+package io.idempotence.it.client;
+
+import static io.idempotence.it.client.ResendingFeignClientIT.endAfterALostResponse;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
+
+import feign.Feign;
+import feign.hc5.ApacheHttp5Client;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.OutcomeUnknown;
+import io.idempotence.it.wire.RawServer;
+import io.idempotence.spring.client.IdempotentRestClient;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hc.client5.http.classic.ExecChain;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.core5.http.ClassicHttpRequest;
+import org.apache.hc.core5.http.ClassicHttpResponse;
+import org.apache.hc.core5.http.HttpException;
+import org.apache.hc.core5.http.io.support.ClassicRequestBuilder;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.web.client.RestClient;
+
+/**
+ * Apache HttpClient with an interceptor that sends a request again after a failure, behind the step that connects. The connection is gone
+ * then, and HttpClient throws what it also throws if a request is aborted before it was sent. It was once reported as not sent.
+ */
+class ResendingHttpClientIT {
+    private final CloseableHttpClient http = HttpClients.custom()
+            .disableAutomaticRetries()
+            .addExecInterceptorLast("again", ResendingHttpClientIT::send)
+            .build();
+
+    @AfterEach
+    void closeHttp() throws IOException {
+        http.close();
+    }
+
+    private static ClassicHttpResponse send(ClassicHttpRequest request, ExecChain.Scope scope, ExecChain chain)
+            throws IOException, HttpException {
+        try {
+            return chain.proceed(request, scope);
+        } catch (IOException e) {
+            return chain.proceed(
+                    ClassicRequestBuilder.copy(scope.originalRequest).build(), scope);
+        }
+    }
+
+    @Test
+    void executedCallThatIsSentAgainIsNotReportedAsNotSent() {
+        assertThat(endAfterALostResponse(
+                        Feign.builder().client(new ApacheHttp5Client(http)), orders -> orders.create("x")))
+                .isInstanceOf(OutcomeUnknown.class);
+    }
+
+    @Test
+    void executedCallThatIsSentAgainAfterItsDeadlineIsNotReportedAsNotSent() {
+        AtomicInteger executed = new AtomicInteger();
+        try (RawServer server = RawServer.start((request, socket) -> {
+            executed.incrementAndGet();
+            await().forever().until(() -> socket.getInputStream().read() < 0);
+        })) {
+            Orders orders = WireMockTestBase.target(
+                    WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(http)), shortly()),
+                    server.url());
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+        }
+        assertThat(executed).hasValue(1);
+    }
+
+    @Test
+    void executedCallOfARestClientThatIsSentAgainIsNotReportedAsNotSent() {
+        AtomicInteger executed = new AtomicInteger();
+        try (RawServer server = RawServer.start((request, socket) -> executed.incrementAndGet())) {
+            RestClient orders = IdempotentRestClient.install(
+                            RestClient.builder(),
+                            IdempotenceClientConfig.builder().maxAttempts(1).build())
+                    .requestFactory(new HttpComponentsClientHttpRequestFactory(http))
+                    .build();
+            assertThatThrownBy(() -> orders.post()
+                            .uri(server.url() + "/orders")
+                            .body("x")
+                            .retrieve()
+                            .toBodilessEntity())
+                    .isInstanceOf(OutcomeUnknown.class);
+        }
+        assertThat(executed).hasValue(1);
+    }
+
+    private static IdempotenceClientConfig shortly() {
+        return IdempotenceClientConfig.builder()
+                .deadline(Duration.ofSeconds(1))
+                .maxAttempts(1)
+                .build();
+    }
+}
