@@ -41,6 +41,18 @@ final class EndableHttp2 extends Http2Client {
         return new EndableHttp2(http, sending);
     }
 
+    /** Whether a client of Feign holds one with {@code Redirect.NORMAL} and this connect timeout. */
+    static boolean followsNormally(Object client, long connectMillis) {
+        try {
+            return FeignInternals.field(client, client.getClass(), "client") instanceof HttpClient http
+                    && http.followRedirects() == HttpClient.Redirect.NORMAL
+                    && http.connectTimeout().isPresent()
+                    && http.connectTimeout().get().toMillis() == connectMillis;
+        } catch (ReflectiveOperationException e) {
+            return false;
+        }
+    }
+
     @Override
     public Response execute(Request request, Request.Options options) throws IOException {
         watch(request);

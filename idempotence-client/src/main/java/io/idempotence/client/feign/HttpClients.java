@@ -136,6 +136,14 @@ final class HttpClients {
         return is(JAVA11);
     }
 
+    /**
+     * Whether Feign uses a client of java.net.http that follows redirects also for requests that must not. It replaces such a client, but
+     * takes {@code Redirect.NORMAL} for none, and then does so only if the connect timeouts differ.
+     */
+    boolean keepsItsRedirects(long connectMillis) {
+        return isJava11() && EndableHttp2.followsNormally(sending, connectMillis);
+    }
+
     /** Whether a request may have any connect timeout. An unknown client may be a wrapper of java.net.http. */
     boolean takesAnyConnectTimeout() {
         return overHttpUrlConnection(sending) != null || (isKnown() && !isJava11());

@@ -199,6 +199,8 @@ final class ObservedRequest {
             connect = Deadline.clip(connect, millisLeft);
         } else if (!client.isJava11()) {
             connect = Deadline.clip(connect, Long.highestOneBit(millisLeft));
+        } else if (client.keepsItsRedirects(connect)) {
+            connect++;
         }
         return new Request.Options(
                 connect,
