@@ -17,6 +17,7 @@ final class HttpClients {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
     static final String HC5 = "feign.hc5.ApacheHttp5Client";
     static final String JAVA11 = "feign.http2client.Http2Client";
+    private static final String OF_APACHE = "org.apache.hc.client5.http.impl.";
     private static final String JAVA11_RESENDS = "jdk.httpclient.enableAllMethodRetry";
     private static final String PROXIED = "feign.Client$Proxied";
     private static final Set<String> DEFAULT = Set.of("feign.Client$Default", "feign.DefaultClient");
@@ -186,7 +187,7 @@ final class HttpClients {
      * Whether a failure to connect proves that nothing was sent. It does if the client never repeats a request by itself, or if its
      * exceptions show a repetition, as OkHttp's do. HttpURLConnection sends a request again when a kept connection breaks, unless it
      * streams a body. Apache HttpClient repeats methods that HTTP defines as idempotent, and java.net.http repeats all of them if
-     * configured to. An unknown client may do anything.
+     * configured to. An unknown client may do anything, and so may one that wraps Apache HttpClient.
      */
     boolean sendsOnce(Request request) {
         if (!handedOnOnce) {
@@ -196,7 +197,7 @@ final class HttpClients {
             byte[] body = request.body();
             return body != null && body.length > 0 && streams(sending);
         }
-        if (is(JAVA11) && System.getProperty(JAVA11_RESENDS) != null) {
+        if ((is(JAVA11) && System.getProperty(JAVA11_RESENDS) != null) || (is(HC5) && !holdsOneOfApache())) {
             return false;
         }
         return is(OKHTTP) || (isKnown() && NEVER_RESENT.contains(request.httpMethod()));
@@ -220,6 +221,15 @@ final class HttpClients {
 
     private boolean isKnown() {
         return KNOWN.contains(sending.getClass().getName());
+    }
+
+    private boolean holdsOneOfApache() {
+        try {
+            Object http = FeignInternals.field(sending, sending.getClass(), "client");
+            return http != null && http.getClass().getName().startsWith(OF_APACHE);
+        } catch (ReflectiveOperationException e) {
+            return false;
+        }
     }
 
     /** Returns the class of Feign's default client, if {@code client} has it or a subclass, such as {@code Client.Proxied}. */
