@@ -12,15 +12,19 @@ import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.spring.client.IdempotentRestClient;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hc.client5.http.classic.ExecChain;
+import org.apache.hc.client5.http.impl.DefaultHttpRequestRetryStrategy;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
 import org.apache.hc.core5.http.ClassicHttpRequest;
 import org.apache.hc.core5.http.ClassicHttpResponse;
 import org.apache.hc.core5.http.HttpException;
 import org.apache.hc.core5.http.io.support.ClassicRequestBuilder;
+import org.apache.hc.core5.util.TimeValue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
@@ -28,7 +32,8 @@ import org.springframework.web.client.RestClient;
 
 /**
  * Apache HttpClient with an interceptor that sends a request again after a failure, behind the step that connects. The connection is gone
- * then, and HttpClient throws what it also throws if a request is aborted before it was sent. It was once reported as not sent.
+ * then, and HttpClient throws what it also throws if a request is aborted before it was sent. It was once reported as not sent, also if
+ * HttpClient's own retries sent it before.
  */
 class ResendingHttpClientIT {
     private final CloseableHttpClient http = HttpClients.custom()
@@ -90,6 +95,31 @@ class ResendingHttpClientIT {
                     .isInstanceOf(OutcomeUnknown.class);
         }
         assertThat(executed).hasValue(1);
+    }
+
+    /** HttpClient sends a POST again after a 503. The second one is aborted when it has its connection. */
+    @Test
+    void failureOfAHandlerThatHttpClientRepeatsIsNotReportedAsNotSent() throws IOException {
+        PoolingHttpClientConnectionManager pool = new PoolingHttpClientConnectionManager();
+        AtomicInteger sent = new AtomicInteger();
+        try (CloseableHttpClient repeating = HttpClients.custom()
+                        .setConnectionManager(pool)
+                        .setRetryStrategy(new DefaultHttpRequestRetryStrategy(1, TimeValue.ZERO_MILLISECONDS))
+                        .addRequestInterceptorLast((request, entity, context) -> {
+                            if (sent.incrementAndGet() == 2) {
+                                await().until(() -> pool.getTotalStats().getLeased() == 0);
+                            }
+                        })
+                        .build();
+                RawServer server = RawServer.start((request, socket) -> socket.getOutputStream()
+                        .write("HTTP/1.1 503 Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                                .getBytes(StandardCharsets.ISO_8859_1)))) {
+            Orders orders = WireMockTestBase.target(
+                    WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(repeating)), shortly()),
+                    server.url());
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+        }
+        assertThat(sent).hasValue(2);
     }
 
     private static IdempotenceClientConfig shortly() {

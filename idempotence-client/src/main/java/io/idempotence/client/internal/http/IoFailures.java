@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 public final class IoFailures {
     private static final String HC5 = "org.apache.hc.client5.http.impl.classic.";
     private static final String HC5_CONNECTION = HC5 + "InternalExecRuntime";
+    private static final String HC5_RETRIES = HC5 + "HttpRequestRetryExec";
 
     /** Each is thrown before there is a connection. By name: Apache HttpClient need not be there, nor the module of java.net.http. */
     private static final Set<String> WITHOUT_CONNECTION = Set.of(
@@ -93,14 +94,18 @@ public final class IoFailures {
                 && trace[0].getClassName().equals(HC5_CONNECTION)
                 && trace[0].getMethodName().equals("ensureValid")
                 && USING.contains(trace[1].getMethodName())
-                && isOnlyOfHttpClient(trace);
+                && isWithoutRepetition(trace);
     }
 
-    /** An interceptor between HttpClient's own steps may have sent the request before, which also takes its connection from it. */
-    private static boolean isOnlyOfHttpClient(StackTraceElement[] trace) {
+    /**
+     * Whether none of HttpClient's steps may have sent the request before. An interceptor between them may have, after which there is no
+     * connection either. HttpClient's own retries may have, after a 503 also a POST.
+     */
+    private static boolean isWithoutRepetition(StackTraceElement[] trace) {
         return Arrays.stream(trace)
                 .takeWhile(frame -> !frame.getMethodName().equals("doExecute"))
-                .allMatch(frame -> frame.getClassName().startsWith(HC5));
+                .map(StackTraceElement::getClassName)
+                .allMatch(step -> step.startsWith(HC5) && !step.equals(HC5_RETRIES));
     }
 
     /** A request that was aborted before any of it was sent. */
