@@ -13,6 +13,7 @@ import java.io.InputStream;
 import java.lang.reflect.Proxy;
 import java.net.http.HttpClient;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -41,15 +42,15 @@ final class EndableHttp2 extends Http2Client {
         return new EndableHttp2(http, sending);
     }
 
-    /** Whether a client of Feign holds one with {@code Redirect.NORMAL} and this connect timeout. */
-    static boolean followsNormally(Object client, long connectMillis) {
+    /** The connect timeout of the JDK's client in {@code client}, if that has one and {@code Redirect.NORMAL}; otherwise -1. */
+    static long redirectingTimeoutMillis(Object client) {
         try {
             return FeignInternals.field(client, client.getClass(), "client") instanceof HttpClient http
-                    && http.followRedirects() == HttpClient.Redirect.NORMAL
-                    && http.connectTimeout().isPresent()
-                    && http.connectTimeout().get().toMillis() == connectMillis;
+                            && http.followRedirects() == HttpClient.Redirect.NORMAL
+                    ? http.connectTimeout().map(Duration::toMillis).orElse(-1L)
+                    : -1;
         } catch (ReflectiveOperationException e) {
-            return false;
+            return -1;
         }
     }
 

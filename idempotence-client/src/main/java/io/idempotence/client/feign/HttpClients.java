@@ -50,6 +50,7 @@ final class HttpClients {
     private final Object sending;
     private final boolean handedOnOnce;
     private final boolean throughExecutor;
+    private final long redirectingTimeoutMillis;
 
     /** The way in which an HTTP client follows a redirect. */
     enum Follows {
@@ -65,6 +66,7 @@ final class HttpClients {
         this.sending = sending;
         this.handedOnOnce = handedOnOnce;
         this.throughExecutor = throughExecutor;
+        this.redirectingTimeoutMillis = isJava11() ? EndableHttp2.redirectingTimeoutMillis(sending) : -1;
     }
 
     /** @param client the client given to Feign, synchronous or asynchronous */
@@ -142,7 +144,7 @@ final class HttpClients {
      * takes {@code Redirect.NORMAL} for none, and then does so only if the connect timeouts differ.
      */
     boolean keepsItsRedirects(long connectMillis) {
-        return isJava11() && EndableHttp2.followsNormally(sending, connectMillis);
+        return redirectingTimeoutMillis == connectMillis;
     }
 
     /** Whether a request may have any connect timeout. An unknown client may be a wrapper of java.net.http. */
