@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 final class EndableHc5 {
     private static final String HTTP_CLIENT = "org.apache.hc.client5.http.classic.HttpClient";
     private static final String REQUEST = "org.apache.hc.core5.http.ClassicHttpRequest";
+    private static final String CONTEXT = "org.apache.hc.core5.http.protocol.HttpCoreContext";
     private static final String CANCELLABLE = "org.apache.hc.core5.concurrent.Cancellable";
     private static final String CANCELLABLE_DEPENDENCY = "org.apache.hc.core5.concurrent.CancellableDependency";
 
@@ -33,6 +34,8 @@ final class EndableHc5 {
         Class<?> request = Class.forName(REQUEST, false, loader);
         Class<?> dependency = Class.forName(CANCELLABLE_DEPENDENCY, false, loader);
         Method cancel = Class.forName(CANCELLABLE, false, loader).getMethod("cancel");
+        Class<?> context = Class.forName(CONTEXT, false, loader);
+        Method getResponse = context.getMethod("getResponse");
         InvocationHandler handler = (proxy, method, args) -> {
             Watch watch = sending.get();
             for (int i = 0; watch != null && args != null && i < args.length; i++) {
@@ -42,10 +45,28 @@ final class EndableHc5 {
                     args[i] = Proxy.newProxyInstance(loader, new Class<?>[] {request, dependency}, cancellable);
                 }
             }
-            return invoke(method, delegate, args);
+            try {
+                return invoke(method, delegate, args);
+            } catch (Throwable e) {
+                if (watch != null && args != null && hadResponse(args, context, getResponse)) {
+                    watch.departure().left();
+                }
+                throw e;
+            }
         };
         Object endable = Proxy.newProxyInstance(loader, interfacesOf(delegate), handler);
         return (Client) client.getClass().getConstructor(httpClient).newInstance(endable);
+    }
+
+    /** Whether the request got a response before it failed: HttpClient sends it again after a 503, and also a POST. */
+    private static boolean hadResponse(@Nullable Object[] args, Class<?> context, Method getResponse)
+            throws ReflectiveOperationException {
+        for (Object arg : args) {
+            if (context.isInstance(arg) && getResponse.invoke(arg) != null) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static Class<?>[] interfacesOf(Object object) {

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hc.client5.http.classic.ExecChain;
 import org.apache.hc.client5.http.impl.DefaultHttpRequestRetryStrategy;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
@@ -36,6 +37,10 @@ import org.springframework.web.client.RestClient;
  * HttpClient's own retries sent it before.
  */
 class ResendingHttpClientIT {
+    private static final byte[] UNAVAILABLE =
+            "HTTP/1.1 503 Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                    .getBytes(StandardCharsets.ISO_8859_1);
+
     private final CloseableHttpClient http = HttpClients.custom()
             .disableAutomaticRetries()
             .addExecInterceptorLast("again", ResendingHttpClientIT::send)
@@ -111,15 +116,33 @@ class ResendingHttpClientIT {
                             }
                         })
                         .build();
-                RawServer server = RawServer.start((request, socket) -> socket.getOutputStream()
-                        .write("HTTP/1.1 503 Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-                                .getBytes(StandardCharsets.ISO_8859_1)))) {
+                RawServer server = RawServer.start(
+                        (request, socket) -> socket.getOutputStream().write(UNAVAILABLE))) {
             Orders orders = WireMockTestBase.target(
                     WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(repeating)), shortly()),
                     server.url());
             assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
         }
         assertThat(sent).hasValue(2);
+    }
+
+    /** The second one has nobody to connect to. */
+    @Test
+    void failureOfAHandlerIsNotReportedAsNotSentIfItsRepetitionIsRefused() throws IOException {
+        AtomicReference<RawServer> itself = new AtomicReference<>();
+        try (CloseableHttpClient repeating = HttpClients.custom()
+                        .setRetryStrategy(new DefaultHttpRequestRetryStrategy(1, TimeValue.ZERO_MILLISECONDS))
+                        .build();
+                RawServer server = RawServer.start((request, socket) -> {
+                    itself.get().stopListening();
+                    socket.getOutputStream().write(UNAVAILABLE);
+                })) {
+            itself.set(server);
+            Orders orders = WireMockTestBase.target(
+                    WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(repeating)), shortly()),
+                    server.url());
+            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+        }
     }
 
     private static IdempotenceClientConfig shortly() {
