@@ -38,7 +38,7 @@ public final class KilledProcess {
             assertThat(said).isEqualTo(line);
         } finally {
             process.destroyForcibly();
-            assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
         }
         assertThat(process.exitValue()).isEqualTo(128 + 9);
     }

@@ -1,7 +1,6 @@
 package io.idempotence.server.redis;
 
 import io.idempotence.server.redis.internal.jedis.RedisAddresses;
-import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -35,11 +34,11 @@ final class ApplicationsClients {
     }
 
     static UnifiedJedis oneServer(String type, int port) {
-        return oneServer(type, port, RedisConnector.defaultPoolConfig());
+        return oneServer(type, port, EmbeddedRedis.patientPool());
     }
 
     static UnifiedJedis oneServer(String type, int port, ConnectionPoolConfig pool) {
-        return oneServer(type, port, RedisConnector.defaultClientConfig(), pool);
+        return oneServer(type, port, EmbeddedRedis.patientClient().build(), pool);
     }
 
     static UnifiedJedis oneServer(String type, int port, JedisClientConfig config, ConnectionPoolConfig pool) {
@@ -55,13 +54,14 @@ final class ApplicationsClients {
                 cluster.nodes().get(0).host(), cluster.nodes().get(0).port()));
         return type.equals("RedisClusterClient")
                 ? Newer.cluster(seeds)
-                : new redis.clients.jedis.JedisCluster(seeds, RedisConnector.defaultClientConfig());
+                : new redis.clients.jedis.JedisCluster(
+                        seeds, EmbeddedRedis.patientClient().build());
     }
 
     static UnifiedJedis sentinels(String type, EmbeddedRedisSentinel group) {
         Set<HostAndPort> sentinels =
                 new LinkedHashSet<>(RedisAddresses.parse(group.addresses()).places());
-        JedisClientConfig config = RedisConnector.defaultClientConfig();
+        JedisClientConfig config = EmbeddedRedis.patientClient().build();
         return type.equals("RedisSentinelClient")
                 ? Newer.sentinels(EmbeddedRedisSentinel.NAME, sentinels, config)
                 : construct(type, EmbeddedRedisSentinel.NAME, config, sentinels, config);
@@ -118,7 +118,7 @@ final class ApplicationsClients {
         static UnifiedJedis cluster(Set<HostAndPort> seeds) {
             return RedisClusterClient.builder()
                     .nodes(seeds)
-                    .clientConfig(RedisConnector.defaultClientConfig())
+                    .clientConfig(EmbeddedRedis.patientClient().build())
                     .build();
         }
 

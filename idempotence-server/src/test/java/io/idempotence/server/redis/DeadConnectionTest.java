@@ -83,7 +83,7 @@ class DeadConnectionTest {
         RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
                 .pool(one)
                 .client(DefaultJedisClientConfig.builder()
-                        .socketTimeoutMillis(1_500)
+                        .socketTimeoutMillis(5_000)
                         .build())
                 .build();
         try (Idempotence idempotence =

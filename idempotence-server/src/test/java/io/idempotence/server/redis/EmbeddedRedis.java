@@ -26,8 +26,8 @@ import redis.clients.jedis.exceptions.JedisException;
  * killed and started again on the same port. Closing it stops it and removes its directory.
  */
 public final class EmbeddedRedis implements AutoCloseable {
-    private static final Duration START_TIMEOUT = Duration.ofSeconds(15);
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration START_TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofSeconds(40);
     private static final int PORT_ATTEMPTS = 10;
     // The bus of a Cluster node is 10,000 above its port.
     private static final int MAX_PORT = 55_535;
@@ -146,14 +146,26 @@ public final class EmbeddedRedis implements AutoCloseable {
 
     /** A storage that waits longer than a busy machine pauses. For tests that are not about its timeouts. */
     public static RedisIdempotenceStorage connect(String addresses) {
+        return builder(addresses).build();
+    }
+
+    /** Of such a storage. */
+    static RedisIdempotenceStorage.Builder builder(String addresses) {
+        return RedisIdempotenceStorage.builder(addresses)
+                .client(patientClient().build())
+                .pool(patientPool());
+    }
+
+    /** A client that waits for replies for as long. */
+    static DefaultJedisClientConfig.Builder patientClient() {
+        return DefaultJedisClientConfig.builder().timeoutMillis((int) PATIENCE.toMillis());
+    }
+
+    /** A pool whose callers wait for connections for as long. */
+    static ConnectionPoolConfig patientPool() {
         ConnectionPoolConfig pool = RedisConnector.defaultPoolConfig();
         pool.setMaxWait(PATIENCE);
-        return RedisIdempotenceStorage.builder(addresses)
-                .client(DefaultJedisClientConfig.builder()
-                        .timeoutMillis((int) PATIENCE.toMillis())
-                        .build())
-                .pool(pool)
-                .build();
+        return pool;
     }
 
     /** {@code host:port}, as {@link RedisIdempotenceStorage#connect(String)} takes it. */

@@ -16,6 +16,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 
 /** The primary of a slot of a Redis Cluster dies, and its replica takes its place. */
@@ -61,7 +62,12 @@ class RedisClusterFailoverTest {
     @DisplayName("P6: a slot is available again when its primary hangs and a replica has taken its place")
     void theReplicaOfAPrimaryThatHangsIsFound() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.startWithReplica();
-                RedisIdempotenceStorage storage = as(cluster).build();
+                RedisIdempotenceStorage storage = as(cluster)
+                        .client(DefaultJedisClientConfig.builder()
+                                .from(Rights.inCluster(cluster))
+                                .timeoutMillis(3_000)
+                                .build())
+                        .build();
                 RedisIdempotenceStorage careful = careful(cluster)) {
             StorageKey claimed = keyOfTheFirst();
             Claims.claim(storage, claimed);
@@ -103,11 +109,11 @@ class RedisClusterFailoverTest {
     }
 
     private static RedisIdempotenceStorage.Builder as(EmbeddedRedisCluster cluster, String... more) {
-        return RedisIdempotenceStorage.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
+        return EmbeddedRedis.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
     }
 
     private static RedisIdempotenceStorage careful(EmbeddedRedisCluster cluster) {
-        return as(cluster, "wait").waitForReplicas(1, Duration.ofMillis(1_500)).build();
+        return as(cluster, "wait").waitForReplicas(1, Duration.ofSeconds(5)).build();
     }
 
     /** The first reply to a claim. Until the storage is available it is refused, and whichever reply then comes first is right. */

@@ -50,7 +50,7 @@ class RedisClusterIdempotenceStorageTest extends IdempotenceStorageContract {
     }
 
     private static RedisIdempotenceStorage connect(String addresses) {
-        return RedisIdempotenceStorage.builder(addresses).client(user).build();
+        return EmbeddedRedis.builder(addresses).client(user).build();
     }
 
     @Override

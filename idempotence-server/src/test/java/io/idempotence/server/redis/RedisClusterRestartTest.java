@@ -43,7 +43,7 @@ class RedisClusterRestartTest {
                 ScriptedRedis next = node(CLAIMED)) {
             primary.set(former.address());
             String both = former.address() + ";" + next.address();
-            try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(both)) {
+            try (RedisIdempotenceStorage storage = EmbeddedRedis.connect(both)) {
                 isStarting.set(false);
                 primary.set(next.address());
                 await().ignoreExceptionsInstanceOf(StorageUnavailableException.class)

@@ -137,7 +137,7 @@ class RedisCompletionsTest extends RedisTestBase {
 
     @Test
     void tooFewReplicasFailTheWholeList() {
-        try (RedisIdempotenceStorage replicated = RedisIdempotenceStorage.builder(redis.address())
+        try (RedisIdempotenceStorage replicated = EmbeddedRedis.builder(redis.address())
                 .waitForReplicas(1, Duration.ofMillis(10))
                 .build()) {
             storage.completeAll(claimed(storage, 1));
@@ -152,7 +152,7 @@ class RedisCompletionsTest extends RedisTestBase {
     @Test
     void aStorageThatIsNotConnectedYetSendsEachAlone() {
         try (RedisIdempotenceStorage lazy =
-                RedisIdempotenceStorage.builder(redis.address()).lazyStart().build()) {
+                EmbeddedRedis.builder(redis.address()).lazyStart().build()) {
             assertThat(lazy.completionsPerRoundTrip()).isEqualTo(1);
             List<CompletionRequest> requests = claimed(storage, 2);
             lazy.completeAll(requests);

@@ -56,7 +56,7 @@ class RedisConnectTest {
     @Test
     void closingClosesWhatWasOpenedHere() {
         LeftBehind.awaitNoConnections(redis);
-        RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        RedisIdempotenceStorage storage = redis.connect();
         storage.find(Claims.newKey());
         assertThat(LeftBehind.connections(redis)).isPositive();
         assertThat(LeftBehind.poolThreads()).isPositive();

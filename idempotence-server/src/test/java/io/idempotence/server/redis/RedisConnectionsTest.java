@@ -33,8 +33,8 @@ class RedisConnectionsTest {
     private static final int CONNECTIONS = 4;
     private static final int MANY = 30;
     private static final JedisClientConfig IMPATIENT = DefaultJedisClientConfig.builder()
-            .connectionTimeoutMillis(500)
-            .socketTimeoutMillis(1_500)
+            .connectionTimeoutMillis(20_000)
+            .socketTimeoutMillis(4_000)
             .build();
 
     private final ExecutorService threads = Executors.newCachedThreadPool();
@@ -77,7 +77,10 @@ class RedisConnectionsTest {
     }
 
     private RedisIdempotenceStorage impatient() {
-        return RedisIdempotenceStorage.builder(wire.address()).client(IMPATIENT).build();
+        return RedisIdempotenceStorage.builder(wire.address())
+                .client(IMPATIENT)
+                .pool(EmbeddedRedis.patientPool())
+                .build();
     }
 
     /** All of them are idle afterwards. A call that shares the round trip of an earlier one opens none, and is followed by another. */

@@ -115,7 +115,7 @@ class RedisFailoverTest {
 
     @Test
     void connectionsToADemotedPrimaryRefuseNobodyOnceTheAddressLeadsToTheNewOne() throws Exception {
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(address.address())) {
+        try (RedisIdempotenceStorage storage = EmbeddedRedis.connect(address.address())) {
             recovers(storage);
         }
     }
@@ -145,7 +145,7 @@ class RedisFailoverTest {
     @ParameterizedTest
     @ValueSource(strings = {"MASTERDOWN", "NOREPLICAS"})
     void connectionsToAPrimaryThatTakesNoWritesForAnotherReasonAreDroppedAsWell(String reply) {
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(address.address());
+        try (RedisIdempotenceStorage storage = EmbeddedRedis.connect(address.address());
                 Jedis jedis = former.jedis();
                 Jedis promoted = replica.jedis()) {
             Claims.claim(storage, Claims.newKey());
@@ -170,8 +170,8 @@ class RedisFailoverTest {
     void aDemotedPrimaryIsNotBelievedThatAnIdIsStillInProgress() {
         StorageKey running = Claims.newKey();
         StorageKey completed = Claims.newKey();
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(address.address());
-                RedisIdempotenceStorage atTheNewOne = RedisIdempotenceStorage.connect(replica.address());
+        try (RedisIdempotenceStorage storage = EmbeddedRedis.connect(address.address());
+                RedisIdempotenceStorage atTheNewOne = replica.connect();
                 Jedis demoted = former.jedis();
                 Jedis promoted = replica.jedis()) {
             Claim claim = Claims.claim(storage, running);
@@ -220,7 +220,7 @@ class RedisFailoverTest {
     @Test
     void aPrimaryThatSentinelsDemotedIsLeftThoughItLives() {
         try (EmbeddedRedisSentinel group = EmbeddedRedisSentinel.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(group.addresses())
+                RedisIdempotenceStorage storage = EmbeddedRedis.builder(group.addresses())
                         .sentinel(EmbeddedRedisSentinel.NAME)
                         .build()) {
             followsItsSentinels(group, storage);

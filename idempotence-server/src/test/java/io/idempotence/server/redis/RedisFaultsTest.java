@@ -42,14 +42,14 @@ import redis.clients.jedis.UnifiedJedis;
 @Tag("jedis")
 class RedisFaultsTest {
     private static final JedisClientConfig IMPATIENT =
-            DefaultJedisClientConfig.builder().timeoutMillis(300).build();
+            DefaultJedisClientConfig.builder().timeoutMillis(3_000).build();
 
     private final StorageKey key = Claims.newKey();
 
     @Test
     void deadRedisIsUnavailableQuicklyAndTheFirstCallAfterItsRestartSucceeds() throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.startPersistent();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+                RedisIdempotenceStorage storage = redis.connect()) {
             openManyConnections(redis, storage);
             redis.kill();
 
@@ -65,7 +65,7 @@ class RedisFaultsTest {
     @Test
     void oneRetryIsEnoughAfterARestartThatNobodyNoticed() throws Exception {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+                RedisIdempotenceStorage storage = redis.connect()) {
             openManyConnections(redis, storage);
             redis.restart();
 
@@ -99,7 +99,7 @@ class RedisFaultsTest {
         StorageKey completedKey = Claims.newKey();
         StorageKey releasedKey = Claims.newKey();
         try (EmbeddedRedis redis = EmbeddedRedis.startPersistent();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address())) {
+                RedisIdempotenceStorage storage = redis.connect()) {
             Claim claim = Claims.claim(storage, key);
             storage.complete(Claims.claim(storage, completedKey), new byte[] {1, 0, -1}, Claims.RETENTION);
             storage.release(Claims.claim(storage, releasedKey), Claims.RETENTION);
@@ -123,7 +123,7 @@ class RedisFaultsTest {
         StorageKey third = Claims.newKey();
         StorageKey lost = Claims.newKey();
         try (EmbeddedRedis redis = EmbeddedRedis.start("--maxmemory-policy", "noeviction");
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                RedisIdempotenceStorage storage = redis.connect();
                 Jedis jedis = redis.jedis()) {
             Claim toComplete = Claims.claim(storage, key);
             Claim toRelease = Claims.claim(storage, second);
@@ -159,7 +159,7 @@ class RedisFaultsTest {
     void fullRedisGrantsAClaimThatItHas() {
         StorageKey abandoned = Claims.newKey();
         try (EmbeddedRedis redis = EmbeddedRedis.start("--maxmemory-policy", "noeviction");
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                RedisIdempotenceStorage storage = redis.connect();
                 Jedis jedis = redis.jedis()) {
             Claims.claim(storage, abandoned, Claims.SHORT);
             Awaitility.await().until(() -> storage.find(abandoned).orElseThrow().state() == State.ABANDONED);
@@ -181,7 +181,7 @@ class RedisFaultsTest {
     @Test
     void replicaIsUnavailableForClaims() {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+                RedisIdempotenceStorage storage = redis.connect();
                 Jedis jedis = redis.jedis()) {
             Claim claim = Claims.claim(storage, key);
             jedis.replicaof("127.0.0.1", 1);
@@ -194,19 +194,15 @@ class RedisFaultsTest {
 
     @Test
     void silentRedisIsUnavailableAfterTheTimeout() {
-        JedisClientConfig impatient = DefaultJedisClientConfig.builder()
-                .connectionTimeoutMillis(200)
-                .socketTimeoutMillis(200)
-                .build();
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(redis.address())
-                        .client(impatient)
+                        .client(IMPATIENT)
                         .build()) {
             ClaimRequest request = Claims.request(key);
             redis.pause();
             long start = System.nanoTime();
             assertUnavailable(() -> storage.claim(request), "no reply in time");
-            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
             redis.resume();
 
             // The claim may have arrived although its reply was lost: the same owner may run (T2).
@@ -341,7 +337,7 @@ class RedisFaultsTest {
     @Test
     void closedStorageIsUnavailable() {
         try (EmbeddedRedis redis = EmbeddedRedis.start()) {
-            RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+            RedisIdempotenceStorage storage = redis.connect();
             storage.close();
 
             assertThatThrownBy(() -> storage.find(key)).isInstanceOf(StorageUnavailableException.class);
@@ -364,7 +360,7 @@ class RedisFaultsTest {
     @Test
     void downClusterIsUnavailable() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(cluster.addresses())) {
+                RedisIdempotenceStorage storage = EmbeddedRedis.connect(cluster.addresses())) {
             storage.claim(Claims.request(key));
             cluster.nodes().forEach(EmbeddedRedis::kill);
 

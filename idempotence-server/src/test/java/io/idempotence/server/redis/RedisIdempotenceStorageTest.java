@@ -25,9 +25,7 @@ class RedisIdempotenceStorageTest extends IdempotenceStorageContract {
 
     @Override
     protected IdempotenceStorage createStorage() {
-        return RedisIdempotenceStorage.builder(redis.server().address())
-                .client(user)
-                .build();
+        return EmbeddedRedis.builder(redis.server().address()).client(user).build();
     }
 
     @Override

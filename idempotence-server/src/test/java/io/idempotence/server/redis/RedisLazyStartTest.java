@@ -40,7 +40,7 @@ class RedisLazyStartTest {
     }
 
     private RedisIdempotenceStorage.Builder builder() {
-        return RedisIdempotenceStorage.builder(redis.address());
+        return EmbeddedRedis.builder(redis.address());
     }
 
     private void assertRefused(RedisIdempotenceStorage storage, String why) {

@@ -11,7 +11,6 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotenceListener;
-import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
@@ -68,8 +67,8 @@ class RedisLostReplyTest {
         wires = cluster.nodes().stream()
                 .map(EmbeddedRedis::port)
                 .collect(Collectors.toMap(Function.identity(), port -> new DelayProxy(port, this::tap)));
-        storage = RedisIdempotenceStorage.builder(cluster.addresses())
-                .client(RedisConnector.withTimeouts()
+        storage = EmbeddedRedis.builder(cluster.addresses())
+                .client(EmbeddedRedis.patientClient()
                         .hostAndPortMapper(node -> new HostAndPort(
                                 "127.0.0.1", wires.get(node.getPort()).port()))
                         .build())

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
-import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceRecord;
@@ -61,7 +60,7 @@ class RedisRightsTest extends RedisTestBase {
                         .filter(right -> !right.equals(missing))
                         .toList());
 
-        assertThatThrownBy(() -> open(user, RedisConnector.defaultPoolConfig()))
+        assertThatThrownBy(() -> open(user, EmbeddedRedis.patientPool()))
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("the Redis user lacks the right +" + missing)
                 .hasMessageContaining("ACL SETUSER <user> +" + missing)
@@ -71,11 +70,11 @@ class RedisRightsTest extends RedisTestBase {
     @Test
     void missingRightToTheKeysOfRecordsFailsTheStart() {
         jedis.aclSetUser("elsewhere", "reset", "on", ">" + Rights.PASSWORD, "~other:*", "+@all");
-        JedisClientConfig user = RedisConnector.withTimeouts()
+        JedisClientConfig user = EmbeddedRedis.patientClient()
                 .user("elsewhere")
                 .password(Rights.PASSWORD)
                 .build();
-        assertThatThrownBy(() -> open(user, RedisConnector.defaultPoolConfig()))
+        assertThatThrownBy(() -> open(user, EmbeddedRedis.patientPool()))
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("ACL SETUSER <user> ~idem:*");
     }
@@ -96,9 +95,9 @@ class RedisRightsTest extends RedisTestBase {
     void aClaimUnderWhichTheRightToWaitWasTakenAwayIsGivenBack() {
         JedisClientConfig user = Rights.applicationAnd(List.of(redis), "wait");
         try (EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(redis);
-                RedisIdempotenceStorage careful = RedisIdempotenceStorage.builder(redis.address())
+                RedisIdempotenceStorage careful = EmbeddedRedis.builder(redis.address())
                         .client(user)
-                        .waitForReplicas(1, Duration.ofSeconds(1))
+                        .waitForReplicas(1, Duration.ofSeconds(5))
                         .build()) {
             Claims.claim(careful, Claims.newKey());
             jedis.aclSetUser(user.getUser(), "-wait");
@@ -117,7 +116,7 @@ class RedisRightsTest extends RedisTestBase {
         jedis.scriptFlush();
         String namespace = "rights";
         StorageKey key = Claims.newKey(namespace);
-        try (RedisIdempotenceStorage storage = open(user, RedisConnector.defaultPoolConfig())) {
+        try (RedisIdempotenceStorage storage = open(user, EmbeddedRedis.patientPool())) {
             Claim claim = Claims.claim(storage, key);
             storage.claim(Claims.request(key));
             storage.renew(claim, Claims.LEASE);
@@ -141,10 +140,10 @@ class RedisRightsTest extends RedisTestBase {
     @Test
     void anotherDatabaseThanTheFirstNeedsSelect() {
         JedisClientConfig without = database3(Rights.applicationAnd(List.of(redis)));
-        assertThatThrownBy(() -> open(without, RedisConnector.defaultPoolConfig()))
+        assertThatThrownBy(() -> open(without, EmbeddedRedis.patientPool()))
                 .isInstanceOf(StorageUnavailableException.class);
         JedisClientConfig with = database3(Rights.applicationAnd(List.of(redis), "select"));
-        try (RedisIdempotenceStorage third = open(with, RedisConnector.defaultPoolConfig())) {
+        try (RedisIdempotenceStorage third = open(with, EmbeddedRedis.patientPool())) {
             Claims.claim(third, key);
             assertThat(storage.find(key)).isEmpty();
         }
@@ -157,7 +156,7 @@ class RedisRightsTest extends RedisTestBase {
     /** The pool asks its idle connections now and then whether they are alive. */
     @Test
     void idleConnectionsThatRespondStayOpen() {
-        ConnectionPoolConfig often = RedisConnector.defaultPoolConfig();
+        ConnectionPoolConfig often = EmbeddedRedis.patientPool();
         often.setTimeBetweenEvictionRuns(Duration.ofMillis(20));
         jedis.configResetStat();
         JedisClientConfig user = Rights.applicationAnd(List.of(redis));

@@ -34,6 +34,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.Pipeline;
 
@@ -49,7 +50,7 @@ class RedisRoundTripsTest extends RedisTestBase {
     @BeforeEach
     void connect() {
         wire = new DelayProxy(redis.port(), trips);
-        counted = RedisIdempotenceStorage.connect(wire.address());
+        counted = EmbeddedRedis.connect(wire.address());
         StorageKey first = Claims.newKey();
         counted.renew(Claims.claim(counted, first), Claims.LEASE);
         counted.resolve(first, 1, Resolution.APPLIED, Claims.RETENTION);
@@ -202,8 +203,8 @@ class RedisRoundTripsTest extends RedisTestBase {
         try (EmbeddedRedis primary = EmbeddedRedis.start();
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
                 DelayProxy replicatedWire = new DelayProxy(primary.port(), trips);
-                RedisIdempotenceStorage replicated = RedisIdempotenceStorage.builder(replicatedWire.address())
-                        .waitForReplicas(1, Duration.ofMillis(1_500))
+                RedisIdempotenceStorage replicated = EmbeddedRedis.builder(replicatedWire.address())
+                        .waitForReplicas(1, Duration.ofSeconds(5))
                         .build();
                 Jedis copy = replica.jedis()) {
             replicated.complete(Claims.claim(replicated, Claims.newKey()), new byte[1], Claims.RETENTION);
@@ -222,7 +223,9 @@ class RedisRoundTripsTest extends RedisTestBase {
     /** Whatever is counted above could otherwise be commands. */
     @Test
     void commandsSentTogetherAreOneRoundTrip() {
-        try (Jedis through = new Jedis(redis.host(), wire.port())) {
+        try (Jedis through = new Jedis(
+                new HostAndPort(redis.host(), wire.port()),
+                EmbeddedRedis.patientClient().build())) {
             through.set("other:1", "a\r\nb");
             trips.since();
             for (int i = 0; i < 3; i++) {

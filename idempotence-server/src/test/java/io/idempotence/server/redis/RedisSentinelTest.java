@@ -23,10 +23,10 @@ import redis.clients.jedis.Jedis;
 @Tag("jedis")
 class RedisSentinelTest {
     static RedisIdempotenceStorage connect(EmbeddedRedisSentinel redis) {
-        return RedisIdempotenceStorage.builder(redis.addresses())
+        return EmbeddedRedis.builder(redis.addresses())
                 .sentinel(EmbeddedRedisSentinel.NAME)
                 .client(Rights.applicationAnd(List.of(redis.primary(), redis.replica()), "scan", "info", "wait"))
-                .waitForReplicas(1, Duration.ofMillis(1_500))
+                .waitForReplicas(1, Duration.ofSeconds(5))
                 .strict()
                 .build();
     }
@@ -35,7 +35,7 @@ class RedisSentinelTest {
     @DisplayName("P2: a claim that a replica has outlives its primary")
     void aClaimOutlivesItsPrimary() {
         try (EmbeddedRedisSentinel own = EmbeddedRedisSentinel.start();
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(own.addresses())
+                RedisIdempotenceStorage storage = EmbeddedRedis.builder(own.addresses())
                         .sentinel(EmbeddedRedisSentinel.NAME)
                         .build();
                 RedisIdempotenceStorage careful = connect(own)) {

@@ -37,8 +37,7 @@ class RedisSetUpTest {
     }
 
     private static void assertRefused(String address, String why) {
-        assertThatThrownBy(
-                        () -> RedisIdempotenceStorage.builder(address).strict().build())
+        assertThatThrownBy(() -> EmbeddedRedis.builder(address).strict().build())
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("Redis at " + address + " is not set up as strict() demands")
                 .hasMessageContaining(why);
@@ -47,7 +46,7 @@ class RedisSetUpTest {
     /** Without {@code strict()}. */
     private static void assertWarned(String addresses, String why) {
         try (CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
-            RedisIdempotenceStorage.connect(addresses).close();
+            EmbeddedRedis.connect(addresses).close();
             assertThat(log.warnings())
                     .extracting(ILoggingEvent::getFormattedMessage)
                     .singleElement(as(STRING))
@@ -67,7 +66,7 @@ class RedisSetUpTest {
     @Test
     void aServerThatIsSetUpWellIsAccepted() {
         try (EmbeddedRedis redis = EmbeddedRedis.startPersistent("--maxmemory", "100mb")) {
-            RedisIdempotenceStorage.builder(redis.address()).strict().build().close();
+            EmbeddedRedis.builder(redis.address()).strict().build().close();
         }
     }
 
@@ -91,7 +90,7 @@ class RedisSetUpTest {
         try (EmbeddedRedis redis = EmbeddedRedis.startPersistent("--replicaof", "127.0.0.1", "1");
                 CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
             RedisIdempotenceStorage.Builder waiting =
-                    RedisIdempotenceStorage.builder(redis.address()).waitForReplicas(1, Duration.ofMillis(100));
+                    EmbeddedRedis.builder(redis.address()).waitForReplicas(1, Duration.ofMillis(100));
             waiting.build().close();
             assertThat(log.warnings())
                     .extracting(ILoggingEvent::getFormattedMessage)
@@ -182,9 +181,8 @@ class RedisSetUpTest {
     @Test
     void aClusterIsLookedAtNodeByNode() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start()) {
-            assertThatThrownBy(() -> RedisIdempotenceStorage.builder(cluster.addresses())
-                            .strict()
-                            .build())
+            assertThatThrownBy(() ->
+                            EmbeddedRedis.builder(cluster.addresses()).strict().build())
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("set appendonly yes");
             assertWarned(cluster.addresses(), "set appendonly yes");
@@ -193,10 +191,7 @@ class RedisSetUpTest {
                     jedis.configSet("appendonly", "yes");
                 }
             });
-            RedisIdempotenceStorage.builder(cluster.addresses())
-                    .strict()
-                    .build()
-                    .close();
+            EmbeddedRedis.builder(cluster.addresses()).strict().build().close();
         }
     }
 

@@ -90,11 +90,11 @@ class RedisSlotsTest {
 
     /** A storage with the current map of slots. It learns of changes only from the redirections of the servers. */
     private RedisIdempotenceStorage storage(boolean replicated) {
-        return replicated ? opened(as("wait").waitForReplicas(1, Duration.ofMillis(1_500))) : opened(as());
+        return replicated ? opened(as("wait").waitForReplicas(1, Duration.ofSeconds(5))) : opened(as());
     }
 
     private static RedisIdempotenceStorage.Builder as(String... more) {
-        return RedisIdempotenceStorage.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
+        return EmbeddedRedis.builder(cluster.addresses()).client(Rights.inCluster(cluster, more));
     }
 
     private RedisIdempotenceStorage opened(RedisIdempotenceStorage.Builder builder) {

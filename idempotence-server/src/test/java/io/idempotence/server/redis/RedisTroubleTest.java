@@ -34,7 +34,7 @@ import redis.clients.jedis.Jedis;
 /** Executions while Redis is slow, read-only or unreachable, over real sockets. */
 @Tag("redis-7")
 class RedisTroubleTest {
-    private static final int TIMEOUT_MILLIS = 1_000;
+    private static final int TIMEOUT_MILLIS = 3_000;
 
     private final IdempotenceId id = IdempotenceId.of("order-1");
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
@@ -121,7 +121,7 @@ class RedisTroubleTest {
         assertThat(runs).hasValue(0);
         wire.letGo();
         assertThat(awaitResult(idempotence)).isEqualTo("run 1");
-        assertThat(awaitResult(over(RedisIdempotenceStorage.connect(redis.address()), IdempotencePolicy.defaults())))
+        assertThat(awaitResult(over(redis.connect(), IdempotencePolicy.defaults())))
                 .isEqualTo("run 1");
         assertThat(runs).hasValue(1);
     }
@@ -177,7 +177,7 @@ class RedisTroubleTest {
     @DisplayName(
             "P6, T22: a primary that became a read-only replica lets nothing run, and records the end when it is primary again")
     void readOnlyAfterAFailover() throws Exception {
-        Idempotence idempotence = over(RedisIdempotenceStorage.connect(redis.address()), IdempotencePolicy.defaults());
+        Idempotence idempotence = over(redis.connect(), IdempotencePolicy.defaults());
         try (Jedis jedis = redis.jedis()) {
             String result = idempotence.execute(id, first(() -> jedis.replicaof("127.0.0.1", 1), this::work));
 
@@ -200,9 +200,8 @@ class RedisTroubleTest {
         redis.close();
         redis = EmbeddedRedis.startPersistent();
         Duration lease = Duration.ofMillis(300);
-        Idempotence idempotence = over(
-                RedisIdempotenceStorage.connect(redis.address()),
-                IdempotencePolicy.builder().lease(lease).build());
+        Idempotence idempotence =
+                over(redis.connect(), IdempotencePolicy.builder().lease(lease).build());
 
         String result = idempotence.execute(
                 id,
@@ -232,7 +231,7 @@ class RedisTroubleTest {
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         Idempotence cutOff = overWire(reExecute);
-        Idempotence other = over(RedisIdempotenceStorage.connect(redis.address()), reExecute);
+        Idempotence other = over(redis.connect(), reExecute);
 
         String late = cutOff.execute(
                 id,
@@ -255,7 +254,7 @@ class RedisTroubleTest {
     /** Redis refuses writes and {@code PING} then, and nothing else. */
     @Test
     void whatIsRecordedIsReplayedWhileRedisCannotSaveToItsDisk() throws Exception {
-        RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        RedisIdempotenceStorage storage = redis.connect();
         Idempotence idempotence = over(storage, IdempotencePolicy.defaults());
         idempotence.execute(id, this::work);
         try (Jedis jedis = redis.jedis()) {

@@ -120,7 +120,8 @@ class ReplicaWaitTest {
         List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
                 EmbeddedRedis replica = EmbeddedRedis.startReplicaOf(primary);
-                RedisIdempotenceStorage storage = replicated(primary);
+                // The replica must have some of the writes in time.
+                RedisIdempotenceStorage storage = replicated(primary, Duration.ofSeconds(4));
                 Idempotence other = Idempotence.over(primary.connect())) {
             FaultyStorage wire = new FaultyStorage(storage);
             Idempotence idempotence = Idempotence.builder(wire)
@@ -194,11 +195,13 @@ class ReplicaWaitTest {
             StorageKey completed = Claims.newKey();
             StorageKey released = Claims.newKey();
             StorageKey unknown = Claims.newKey();
-            try (RedisIdempotenceStorage first = replicated(primary);
+            try (RedisIdempotenceStorage alone = primary.connect();
+                    RedisIdempotenceStorage first = replicated(primary);
                     RedisIdempotenceStorage second = replicated(primary)) {
-                Claim toComplete = Claims.claim(first, completed);
-                Claim toRelease = Claims.claim(first, released);
-                Claim toMark = Claims.claim(first, unknown);
+                Claim toComplete = Claims.claim(alone, completed);
+                Claim toRelease = Claims.claim(alone, released);
+                Claim toMark = Claims.claim(alone, unknown);
+                primary.awaitCopied();
                 replica.pause();
                 for (RedisIdempotenceStorage storage : List.of(first, second)) {
                     for (ThrowingCallable end : List.<ThrowingCallable>of(
@@ -219,8 +222,12 @@ class ReplicaWaitTest {
     }
 
     private static RedisIdempotenceStorage replicated(EmbeddedRedis primary) {
-        return RedisIdempotenceStorage.builder(primary.address())
-                .waitForReplicas(1, Duration.ofMillis(300))
+        return replicated(primary, Duration.ofMillis(300));
+    }
+
+    private static RedisIdempotenceStorage replicated(EmbeddedRedis primary, Duration maxWait) {
+        return EmbeddedRedis.builder(primary.address())
+                .waitForReplicas(1, maxWait)
                 .build();
     }
 

@@ -1,6 +1,5 @@
 package io.idempotence.server.redis;
 
-import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import java.util.Collection;
 import java.util.List;
 import java.util.stream.Stream;
@@ -43,6 +42,6 @@ final class Rights {
                 jedis.aclSetUser(name, rules);
             }
         }
-        return RedisConnector.withTimeouts().user(name).password(PASSWORD).build();
+        return EmbeddedRedis.patientClient().user(name).password(PASSWORD).build();
     }
 }
