@@ -33,7 +33,7 @@ class IdempotenceFutureTest {
     @AfterEach
     void stop() throws InterruptedException {
         executor.shutdownNow();
-        assertThat(executor.awaitTermination(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(executor.awaitTermination(60, TimeUnit.SECONDS)).isTrue();
         idempotence.close();
     }
 

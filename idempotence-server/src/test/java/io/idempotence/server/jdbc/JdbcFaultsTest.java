@@ -31,7 +31,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** What callers see when the database fails. */
 class JdbcFaultsTest {
-    private static final Duration SECOND = Duration.ofSeconds(1);
+    /** A statement timeout that is soon over, and longer than a busy machine pauses. */
+    private static final Duration SOON = Duration.ofSeconds(3);
     /** More than a busy machine needs, less than forever. */
     private static final Duration BOUND = Duration.ofSeconds(20);
 
@@ -40,7 +41,7 @@ class JdbcFaultsTest {
     private static JdbcIdempotenceStorage.Builder builder(Databases databases) {
         return JdbcIdempotenceStorage.builder(databases.pool())
                 .createIfMissing()
-                .statementTimeout(SECOND);
+                .statementTimeout(SOON);
     }
 
     @Test
@@ -89,7 +90,7 @@ class JdbcFaultsTest {
         builder(Databases.POSTGRESQL).build();
         try (HikariDataSource one = Databases.POSTGRESQL.newPool(config -> config.setMaximumPoolSize(1))) {
             JdbcIdempotenceStorage storage =
-                    JdbcIdempotenceStorage.builder(one).statementTimeout(SECOND).build();
+                    JdbcIdempotenceStorage.builder(one).statementTimeout(SOON).build();
             ClaimRequest request = Claims.request(key);
             String backend;
             try (Connection connection = one.getConnection();
@@ -154,7 +155,7 @@ class JdbcFaultsTest {
         // Longer than the databases need to notice it.
         JdbcIdempotenceStorage storage = builder(databases)
                 .inTransaction()
-                .statementTimeout(SECOND.multipliedBy(10))
+                .statementTimeout(SOON.multipliedBy(4))
                 .build();
         Claim[] claims = {Claims.claim(storage, key), Claims.claim(storage, Claims.newKey())};
         CyclicBarrier both = new CyclicBarrier(2);

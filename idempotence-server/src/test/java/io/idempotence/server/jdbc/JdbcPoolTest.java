@@ -49,7 +49,7 @@ class JdbcPoolTest {
     private final List<Connection> held = new ArrayList<>();
     private final HikariDataSource pool = Databases.POSTGRESQL.newPool(config -> {
         config.setMaximumPoolSize(CONNECTIONS);
-        config.setConnectionTimeout(250);
+        config.setConnectionTimeout(2_500);
     });
     /** With connections of its own. */
     private final JdbcIdempotenceStorage elsewhere = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
