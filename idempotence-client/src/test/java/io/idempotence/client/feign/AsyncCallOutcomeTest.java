@@ -141,7 +141,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
                         })
                         .build(),
                 b -> b);
-        CompletableFuture<String> response = orders.create("x").orTimeout(200, TimeUnit.MILLISECONDS);
+        CompletableFuture<String> response = orders.create("x").orTimeout(2_500, TimeUnit.MILLISECONDS);
         assertThat(failure(response)).isInstanceOf(TimeoutException.class);
         // A thread that waits for a future is woken before its dependent stages run.
         assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
@@ -152,7 +152,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() {
         Wire wire = new Wire();
         AsyncOrders orders =
-                async.orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
+                async.orders(fast().deadline(Duration.ofMillis(2_500)).build(), b -> b.client(wire));
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
@@ -164,7 +164,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
         server.respond(Reply.status(503));
         AtomicInteger made = new AtomicInteger();
         AsyncOrders orders = async.orders(
-                fast().deadline(Duration.ofMillis(1_500))
+                fast().deadline(Duration.ofMillis(2_500))
                         .executor(async.threads)
                         .build(),
                 b -> b.requestInterceptor(template -> {
@@ -185,7 +185,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     void deadlineIsNotThatOfACallWithoutAnId() throws Exception {
         Wire wire = new Wire();
         AsyncOrders orders =
-                async.orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
+                async.orders(fast().deadline(Duration.ofMillis(2_500)).build(), b -> b.client(wire));
         CompletableFuture<String> list = orders.list();
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(list).isNotDone();
@@ -195,7 +195,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     void responseThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() {
         Wire wire = new Wire();
         AsyncOrders orders =
-                async.orders(fast().deadline(Duration.ofMillis(300)).build(), b -> b.client(wire));
+                async.orders(fast().deadline(Duration.ofMillis(2_500)).build(), b -> b.client(wire));
         CompletableFuture<String> response = orders.create("x");
         StallingBody endless = new StallingBody();
         async.threads.execute(() -> wire.requests
@@ -225,7 +225,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     void errorThatIsNotDecodedInTimeLeavesTheCallUnknown(Reply error) {
         server.respond(error);
         AsyncOrders orders = async.orders(
-                fast().deadline(Duration.ofMillis(1_500)).maxAttempts(1).build(),
+                fast().deadline(Duration.ofMillis(2_500)).maxAttempts(1).build(),
                 b -> b.errorDecoder((method, response) -> {
                     try {
                         ended.await();

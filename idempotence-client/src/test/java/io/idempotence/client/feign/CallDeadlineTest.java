@@ -46,7 +46,7 @@ class CallDeadlineTest extends FeignTestBase {
             }
         };
         Orders orders = orders(
-                fast().deadline(Duration.ofMillis(300)).build(),
+                fast().deadline(Duration.ofMillis(2_500)).build(),
                 builder -> builder.client(stalls)
                         .decoder((response, type) ->
                                 response.body().asInputStream().skip(10)));
