@@ -5,8 +5,8 @@ import static io.idempotence.it.wire.FaultyProxy.Fault.RESET_AFTER_FORWARDING;
 import static io.idempotence.it.wire.FaultyProxy.Fault.RESPONSE_LOST;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.server.redis.EmbeddedRedis;
 import io.idempotence.server.redis.EmbeddedRedisCluster;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -32,7 +32,7 @@ class PairClusterIT extends PairTestBase {
 
     @Test
     void everyOrderIsPaidOnceAndGetsItsResponse() throws Exception {
-        startProvider(() -> RedisIdempotenceStorage.connect(cluster.addresses()));
+        startProvider(() -> EmbeddedRedis.connect(cluster.addresses()));
         Payments payments = through(
                 (request, n) -> n > 1 ? NONE : request.text().endsWith("7") ? RESET_AFTER_FORWARDING : RESPONSE_LOST,
                 fast(),

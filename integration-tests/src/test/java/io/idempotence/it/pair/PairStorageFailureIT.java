@@ -9,7 +9,6 @@ import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.feign.FeignOutcomeUnknownException;
 import io.idempotence.client.feign.FeignRequestRefusedException;
 import io.idempotence.server.redis.EmbeddedRedis;
-import io.idempotence.server.redis.RedisIdempotenceStorage;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,7 +23,7 @@ class PairStorageFailureIT extends PairTestBase {
     @BeforeEach
     void start() {
         redis = EmbeddedRedis.startPersistent();
-        startProvider(() -> RedisIdempotenceStorage.connect(redis.address()));
+        startProvider(redis::connect);
     }
 
     @AfterEach
@@ -39,12 +38,18 @@ class PairStorageFailureIT extends PairTestBase {
             redis.kill();
             respond(response, 201, receipt);
         });
-        Payments payments = through((request, n) -> {
-            if (n == 3) {
-                redis.restart();
-            }
-            return n == 1 ? RESPONSE_LOST : NONE;
-        });
+        // Its third attempt waits for the restart.
+        Payments payments = through(
+                (request, n) -> {
+                    if (n == 3) {
+                        redis.restart();
+                    }
+                    return n == 1 ? RESPONSE_LOST : NONE;
+                },
+                fast(),
+                okHttp(),
+                50_000,
+                instances());
         assertThat(payments.pay("order-1")).isEqualTo("receipt 1 for order-1");
         assertThat(ledger.payments()).isEqualTo(Map.of("order-1", 1));
         assertThat(proxy.statusLines().get(1)).contains(" 503");
@@ -57,7 +62,8 @@ class PairStorageFailureIT extends PairTestBase {
             redis.kill();
             respond(response, 201, receipt);
         });
-        Payments payments = through((request, n) -> n == 1 ? RESPONSE_LOST : NONE, fast().maxAttempts(2));
+        Payments payments = through(
+                (request, n) -> n == 1 ? RESPONSE_LOST : NONE, fast().maxAttempts(2), okHttp(), 20_000, instances());
         FeignOutcomeUnknownException unknown =
                 catchThrowableOfType(FeignOutcomeUnknownException.class, () -> payments.pay("order-1"));
         assertThat(unknown.attempts()).isEqualTo(2);

@@ -125,7 +125,7 @@ abstract class PairTestBase {
         return IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(5))
                 .maxWait(Duration.ofMillis(50))
-                .maxAttempts(6)
+                .maxAttempts(12)
                 .deadline(Duration.ofSeconds(60))
                 .listener(events::add);
     }
