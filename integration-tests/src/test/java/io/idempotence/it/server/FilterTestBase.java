@@ -93,7 +93,7 @@ abstract class FilterTestBase {
             toClose.get(i).close();
         }
         executor.shutdownNow();
-        assertThat(executor.awaitTermination(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(executor.awaitTermination(60, TimeUnit.SECONDS)).isTrue();
     }
 
     static IdempotenceStorage redisStorage() {

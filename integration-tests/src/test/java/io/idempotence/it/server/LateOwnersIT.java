@@ -15,8 +15,10 @@ import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotencePolicy.Verdict;
 import io.idempotence.server.servlet.IdempotenceFilter;
+import io.idempotence.server.servlet.RequestSettings;
 import io.idempotence.server.storage.FaultyStorage;
 import jakarta.servlet.http.Cookie;
+import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -132,6 +134,7 @@ class LateOwnersIT extends FilterTestBase {
                     }
                 },
                 context -> {
+                    RequestSettings.choose(context, this::chosen);
                     inFront(context, (request, response, chain) -> {
                         HttpServletResponse http = (HttpServletResponse) response;
                         http.setHeader("X-Front", "seen");
@@ -146,6 +149,19 @@ class LateOwnersIT extends FilterTestBase {
                             .build()
                             .install(context);
                 });
+    }
+
+    /** A duplicate that the machine delays must not overtake the second owner as well. */
+    private RequestSettings chosen(HttpServletRequest request, RequestSettings settings) {
+        return started.getCount() > 0
+                ? settings
+                : new RequestSettings(
+                        settings.isProtected(),
+                        settings.requiresId(),
+                        settings.policy().toBuilder()
+                                .lease(IdempotencePolicy.defaults().lease())
+                                .build(),
+                        settings.maxWait());
     }
 
     /** The late owner's response, after another one has taken over and ended with its own. */
