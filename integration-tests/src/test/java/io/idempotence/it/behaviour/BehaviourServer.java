@@ -181,7 +181,7 @@ public final class BehaviourServer implements AutoCloseable {
                 socket.close();
             }
             threads.shutdownNow();
-            if (!threads.awaitTermination(10, TimeUnit.SECONDS)) {
+            if (!threads.awaitTermination(60, TimeUnit.SECONDS)) {
                 throw new IllegalStateException("a connection of the behaviour server does not end");
             }
         } catch (IOException e) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
-    private static final Duration DEADLINE = Duration.ofMillis(300);
+    private static final Duration DEADLINE = Duration.ofMillis(2_500);
 
     @Override
     BaseBuilder<?, ?> builder() {

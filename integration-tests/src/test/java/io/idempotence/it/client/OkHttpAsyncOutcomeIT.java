@@ -73,7 +73,7 @@ class OkHttpAsyncOutcomeIT extends WireMockTestBase {
 
     @Test
     void callThatIsCancelledWhileItWaitsSendsNothingMore() {
-        alwaysGet(status(503).withHeader("Retry-After-Ms", "300"));
+        alwaysGet(status(503).withHeader("Retry-After-Ms", "2500"));
         AsyncOrders orders = async();
         CompletableFuture<String> response = orders.create("cancelled");
         await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
@@ -86,7 +86,7 @@ class OkHttpAsyncOutcomeIT extends WireMockTestBase {
     @Test
     void callersTimeoutEndsThePolling() {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After-Ms", "20"));
-        CompletableFuture<String> response = async().create("x").orTimeout(500, TimeUnit.MILLISECONDS);
+        CompletableFuture<String> response = async().create("x").orTimeout(2_500, TimeUnit.MILLISECONDS);
         assertThatThrownBy(() -> response.get(60, TimeUnit.SECONDS)).hasCauseInstanceOf(TimeoutException.class);
         await().untilAsserted(() -> assertEnd(UNKNOWN, 1));
     }
@@ -126,7 +126,7 @@ class OkHttpAsyncOutcomeIT extends WireMockTestBase {
             Drip.forEver(client);
         })) {
             feign.okhttp.OkHttpClient timed = new feign.okhttp.OkHttpClient(
-                    okHttp.newBuilder().callTimeout(Duration.ofMillis(300)).build());
+                    okHttp.newBuilder().callTimeout(Duration.ofMillis(2_500)).build());
             AsyncOrders later = ((AsyncBuilder<?>) install(
                             AsyncFeign.builder().client(timed),
                             fast().maxAttempts(2).build()))

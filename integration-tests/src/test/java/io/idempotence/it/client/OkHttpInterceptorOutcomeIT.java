@@ -119,7 +119,7 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
     void responseThatTheDeadlineOvertakesIsUnknown(int status) {
         alwaysGet(status(status));
         OkHttpClient client =
-                installed(fast().deadline(Duration.ofMillis(500)), OkHttpInterceptorOutcomeIT::awaitingItsEnd);
+                installed(fast().deadline(Duration.ofMillis(2_500)), OkHttpInterceptorOutcomeIT::awaitingItsEnd);
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(received()).hasSize(1);
@@ -345,9 +345,9 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
 
     @Test
     void deadlineShorterThanTheCallTimeoutHolds() {
-        alwaysGet(ok().withFixedDelay(3_000));
+        alwaysGet(ok().withFixedDelay(20_000));
         OkHttpClient client = installed(
-                fast().deadline(Duration.ofMillis(300)),
+                fast().deadline(Duration.ofMillis(2_500)),
                 builder -> builder.readTimeout(Duration.ofMinutes(1)).callTimeout(Duration.ofMinutes(1)));
         assertThatThrownBy(() -> send(client, order())).isInstanceOf(OkHttpOutcomeUnknownException.class);
     }
@@ -364,7 +364,7 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
                     await().until(() -> System.nanoTime() - began > TimeUnit.MILLISECONDS.toNanos(500));
                     return chain.proceed(chain.request());
                 });
-                return builder.callTimeout(Duration.ofSeconds(1));
+                return builder.callTimeout(Duration.ofSeconds(4));
             });
             assertThatThrownBy(() -> send(client, to(server.url())))
                     .isExactlyInstanceOf(InterruptedIOException.class)

@@ -116,7 +116,7 @@ public final class RawServer implements AutoCloseable {
                 socket.close();
             }
             threads.shutdownNow();
-            if (!threads.awaitTermination(10, TimeUnit.SECONDS)) {
+            if (!threads.awaitTermination(60, TimeUnit.SECONDS)) {
                 throw new IllegalStateException("a handler of a raw server does not end");
             }
         } catch (IOException e) {
