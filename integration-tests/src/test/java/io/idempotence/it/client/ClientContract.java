@@ -323,9 +323,4 @@ abstract class ClientContract extends ScopeContract {
                 .order());
         assertEnd(UNKNOWN, 1);
     }
-    /** The first request of a kind of client may take as long as a short deadline. */
-    private void warmUp() {
-        assertOk(client().order());
-        events.clear();
-    }
 }

@@ -37,7 +37,8 @@ import java.util.concurrent.atomic.AtomicReference;
  * over from another execution.
  */
 public final class ProviderProcess implements AutoCloseable {
-    static final Duration LEASE = Duration.ofSeconds(2);
+    /** Renewed soon enough although a machine pauses for two seconds. */
+    static final Duration LEASE = Duration.ofSeconds(4);
 
     private static final String PAYMENT = "{\"amount\":5}";
 
