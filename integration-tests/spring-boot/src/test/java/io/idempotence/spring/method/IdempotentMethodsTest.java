@@ -40,7 +40,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 
 /** {@code @Idempotent} on methods of any bean. */
-@Timeout(30)
+@Timeout(180)
 class IdempotentMethodsTest {
     private static ConfigurableApplicationContext context;
     private static Payments payments;

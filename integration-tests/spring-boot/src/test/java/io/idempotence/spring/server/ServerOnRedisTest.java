@@ -33,6 +33,8 @@ class ServerOnRedisTest {
         redis = EmbeddedRedis.start();
         application = Orders.start(
                 "--spring.data.redis.port=" + redis.port(),
+                // Longer than a busy machine pauses.
+                "--idempotence.server.redis.timeout=4s",
                 "--spring.data.redis.host=127.0.0.1",
                 "--management.health.redis.enabled=false",
                 "--management.server.port=0");

@@ -15,6 +15,7 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
 import java.time.Duration;
 import java.util.UUID;
+import java.util.function.Supplier;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -41,6 +42,9 @@ import redis.clients.jedis.Protocol;
 /** The start of an application whose Redis is missing or not set up well. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerStartTest {
+    /** For what is not about the timeout. The first connection of a process may take longer than the default one. */
+    private static final String PATIENT = "idempotence.server.redis.timeout=20s";
+
     private final String id = UUID.randomUUID().toString();
 
     @Test
@@ -187,9 +191,7 @@ class ServerStartTest {
                 Jedis jedis = redis.jedis()) {
             jedis.sendCommand(Protocol.Command.ACL, "SETUSER", "clerk", "on", ">pass", "~idem:*", "+@all", "-eval");
 
-            assertThatThrownBy(() -> worker(redis, "--redis.user=clerk", "--redis.password=pass")
-                            .close())
-                    .isNotNull();
+            failsToStart(() -> worker(redis, "--redis.user=clerk", "--redis.password=pass"));
 
             assertThat(output)
                     .contains("APPLICATION FAILED TO START")
@@ -211,7 +213,7 @@ class ServerStartTest {
     private static ConfigurableApplicationContext worker(EmbeddedRedis redis, String... arguments) {
         return new SpringApplicationBuilder(Worker.class)
                 .web(WebApplicationType.NONE)
-                .properties("spring.main.banner-mode=off", "redis.port=" + redis.port())
+                .properties("spring.main.banner-mode=off", "redis.port=" + redis.port(), PATIENT)
                 .run(arguments);
     }
 
@@ -259,7 +261,8 @@ class ServerStartTest {
         try (EmbeddedRedis redis = EmbeddedRedis.start();
                 Jedis jedis = redis.jedis();
                 IdempotenceStorage looking = redis.connect()) {
-            ConfigurableApplicationContext application = Till.start(OnRedis.class, "--redis.port=" + redis.port());
+            ConfigurableApplicationContext application =
+                    Till.start(OnRedis.class, "--redis.port=" + redis.port(), "--" + PATIENT);
             application.getBean(Idempotence.class).execute(IdempotenceId.of(id), () -> {
                 jedis.configSet("min-replicas-to-write", "1");
                 return "paid";
@@ -300,10 +303,14 @@ class ServerStartTest {
         String[] all = new String[arguments.length + 1];
         System.arraycopy(arguments, 0, all, 1, arguments.length);
         all[0] = "--redis.port=" + redis.port();
+        failsToStart(() -> Till.start(OnRedis.class, all));
+    }
+
+    private static void failsToStart(Supplier<ConfigurableApplicationContext> start) {
         // On a busy machine the first connection may take longer than a start waits for it.
         await().atMost(Duration.ofMinutes(2)).until(() -> {
             try {
-                Till.start(OnRedis.class, all).close();
+                start.get().close();
                 return false;
             } catch (RuntimeException e) {
                 return true;

@@ -77,7 +77,7 @@ class SpringDataTroubleTest {
         ((InitializingBean) connections).afterPropertiesSet();
         ((SmartLifecycle) connections).start();
         toDestroy.add((DisposableBean) connections);
-        return RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(1)));
+        return RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(5)));
     }
 
     @ParameterizedTest
@@ -134,7 +134,7 @@ class SpringDataTroubleTest {
                 .isInstanceOfSatisfying(
                         StorageUnavailableException.class,
                         e -> assertThat(e.nothingWritten()).isFalse())
-                .hasMessageContaining("could not find: no reply within 1000 ms");
+                .hasMessageContaining("could not find: no reply within 5000 ms");
     }
 
     @ParameterizedTest
