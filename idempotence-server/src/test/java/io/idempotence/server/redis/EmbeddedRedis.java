@@ -202,18 +202,26 @@ public final class EmbeddedRedis implements AutoCloseable {
     /** Starts the server again on its port, after {@link #kill()} or by ending it first. What it had on disk is there again. */
     public void restart() {
         kill();
-        for (int attempt = 1; attempt <= PORT_ATTEMPTS; attempt++) {
-            try {
-                process = launch(binary, directory, port, options);
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-            if (awaitReply()) {
-                return;
-            }
-            kill();
+        // Another process may have got its port meanwhile, and has it for a moment.
+        Awaitility.await("redis-server starts again on port " + port)
+                .pollInSameThread()
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(100))
+                .atMost(Duration.ofMinutes(2))
+                .until(this::startsAgain);
+    }
+
+    private boolean startsAgain() {
+        try {
+            process = launch(binary, directory, port, options);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
-        throw new IllegalStateException("redis-server did not start again on port " + port + ": " + log());
+        if (awaitReply()) {
+            return true;
+        }
+        kill();
+        return false;
     }
 
     /** Keeps the server from replying while its connections stay open (SIGSTOP), until {@link #resume()}. */
