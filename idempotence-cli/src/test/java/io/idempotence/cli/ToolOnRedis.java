@@ -161,7 +161,7 @@ final class ToolOnRedis implements AfterEachCallback {
 
     /** Polls Redis, whose clock decides; a round trip is pause enough. */
     static void await(BooleanSupplier condition) {
-        long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as("waited too long").isLessThan(end);
         }
