@@ -1,7 +1,5 @@
 package io.idempotence.server.jdbc;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorageContract;
 import java.time.Duration;
@@ -10,7 +8,7 @@ import org.junit.jupiter.api.BeforeAll;
 class JdbcMySqlStorageTest extends IdempotenceStorageContract {
     @BeforeAll
     static void serverRunsHere() {
-        assumeTrue(MySqlServer.isPossible(), "MySQL's server needs libaio.so.1");
+        Databases.MYSQL.url();
     }
 
     @Override

@@ -37,7 +37,7 @@ class JdbcSessionStateTest {
                 .table(TABLE)
                 .appliedTable(APPLIED)
                 .inTransaction()
-                .statementTimeout(Duration.ofSeconds(20));
+                .statementTimeout(Duration.ofSeconds(3));
     }
 
     /** With settings that nobody has by default. */
@@ -202,7 +202,7 @@ class JdbcSessionStateTest {
         try (Connection connection = DriverManager.getConnection(Databases.H2.url())) {
             JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(new OneConnection(connection))
                     .createIfMissing()
-                    .statementTimeout(Duration.ofSeconds(20))
+                    .statementTimeout(Duration.ofSeconds(3))
                     .build();
             Claims.claim(storage, key);
             try (Statement statement = connection.createStatement()) {
