@@ -14,7 +14,6 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -32,7 +31,6 @@ import org.springframework.web.client.RestClient;
 import org.springframework.web.client.RestTemplate;
 
 /** Feign clients, {@code RestClient} and {@code RestTemplate} of a service with several instances, and a load balancer that would retry every method by itself. */
-@Tag("all")
 class LoadBalancedClientsTest {
     private static OrdersProvider provider;
     private static LossyProxy first;
