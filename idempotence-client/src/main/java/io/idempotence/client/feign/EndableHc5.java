@@ -58,15 +58,18 @@ final class EndableHc5 {
         return (Client) client.getClass().getConstructor(httpClient).newInstance(endable);
     }
 
-    /** Whether the request got a response before it failed: HttpClient sends it again after a 503, and also a POST. */
-    private static boolean hadResponse(@Nullable Object[] args, Class<?> context, Method getResponse)
-            throws ReflectiveOperationException {
-        for (Object arg : args) {
-            if (context.isInstance(arg) && getResponse.invoke(arg) != null) {
-                return true;
+    /** Whether the request got a response before it failed: HttpClient sends it again after a 429 or 503, and also a POST. */
+    private static boolean hadResponse(@Nullable Object[] args, Class<?> context, Method getResponse) {
+        try {
+            for (Object arg : args) {
+                if (context.isInstance(arg) && getResponse.invoke(arg) != null) {
+                    return true;
+                }
             }
+            return false;
+        } catch (ReflectiveOperationException e) {
+            return true;
         }
-        return false;
     }
 
     private static Class<?>[] interfacesOf(Object object) {

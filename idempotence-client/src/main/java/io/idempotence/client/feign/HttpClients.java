@@ -17,7 +17,6 @@ final class HttpClients {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
     static final String HC5 = "feign.hc5.ApacheHttp5Client";
     static final String JAVA11 = "feign.http2client.Http2Client";
-    private static final String OF_APACHE = "org.apache.hc.client5.http.impl.";
     private static final String JAVA11_RESENDS = "jdk.httpclient.enableAllMethodRetry";
     private static final String PROXIED = "feign.Client$Proxied";
     private static final Set<String> DEFAULT = Set.of("feign.Client$Default", "feign.DefaultClient");
@@ -42,6 +41,18 @@ final class HttpClients {
             "feign.metrics5.MeteredAsyncClient",
             "org.springframework.cloud.openfeign.loadbalancer.FeignBlockingLoadBalancerClient",
             "io.idempotence.spring.client.OnceBalancedClient");
+
+    /** What these clients of Feign hold if it sends a request once. Any other class may wrap one of these, and send again after a failure. */
+    private static final Set<String> SENDING_ONCE = Set.of(
+            "org.apache.hc.client5.http.impl.classic.InternalHttpClient",
+            "org.apache.hc.client5.http.impl.classic.MinimalHttpClient",
+            "org.apache.hc.client5.http.impl.async.InternalHttpAsyncClient",
+            "org.apache.hc.client5.http.impl.async.InternalH2AsyncClient",
+            "org.apache.hc.client5.http.impl.async.MinimalHttpAsyncClient",
+            "org.apache.hc.client5.http.impl.async.MinimalH2AsyncClient",
+            "jdk.internal.net.http.HttpClientFacade",
+            "io.micrometer.java11.instrument.binder.jdk.MicrometerHttpClient",
+            "io.opentelemetry.instrumentation.javahttpclient.internal.OpenTelemetryHttpClient");
 
     private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
     private static final int MOST_WRAPPERS = 16;
@@ -140,8 +151,8 @@ final class HttpClients {
     }
 
     /**
-     * Whether Feign uses a client of java.net.http that follows redirects also for requests that must not. It replaces such a client, but
-     * takes {@code Redirect.NORMAL} for none, and then does so only if the connect timeouts differ.
+     * Whether Feign would use a client of java.net.http that follows redirects although the request switches them off. Feign replaces a
+     * client with {@code Redirect.NORMAL} only if the connect timeouts differ.
      */
     boolean keepsItsRedirects(long connectMillis) {
         return redirectingTimeoutMillis == connectMillis;
@@ -189,7 +200,7 @@ final class HttpClients {
      * Whether a failure to connect proves that nothing was sent. It does if the client never repeats a request by itself, or if its
      * exceptions show a repetition, as OkHttp's do. HttpURLConnection sends a request again when a kept connection breaks, unless it
      * streams a body. Apache HttpClient repeats methods that HTTP defines as idempotent, and java.net.http repeats all of them if
-     * configured to. An unknown client may do anything, and so may one that wraps Apache HttpClient.
+     * configured to. An unknown client may do anything, and so may one that a client of Feign holds.
      */
     boolean sendsOnce(Request request) {
         if (!handedOnOnce) {
@@ -199,10 +210,10 @@ final class HttpClients {
             byte[] body = request.body();
             return body != null && body.length > 0 && streams(sending);
         }
-        if ((is(JAVA11) && System.getProperty(JAVA11_RESENDS) != null) || (is(HC5) && !holdsOneOfApache())) {
+        if (is(JAVA11) && System.getProperty(JAVA11_RESENDS) != null) {
             return false;
         }
-        return is(OKHTTP) || (isKnown() && NEVER_RESENT.contains(request.httpMethod()));
+        return is(OKHTTP) || (isKnown() && NEVER_RESENT.contains(request.httpMethod()) && holdsOneThatSendsOnce());
     }
 
     /**
@@ -225,10 +236,10 @@ final class HttpClients {
         return KNOWN.contains(sending.getClass().getName());
     }
 
-    private boolean holdsOneOfApache() {
+    private boolean holdsOneThatSendsOnce() {
         try {
             Object http = FeignInternals.field(sending, sending.getClass(), "client");
-            return http != null && http.getClass().getName().startsWith(OF_APACHE);
+            return http != null && SENDING_ONCE.contains(http.getClass().getName());
         } catch (ReflectiveOperationException e) {
             return false;
         }

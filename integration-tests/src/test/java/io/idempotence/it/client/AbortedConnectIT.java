@@ -29,6 +29,8 @@ import org.apache.hc.client5.http.io.ManagedHttpClientConnection;
 import org.apache.hc.core5.http.HttpHost;
 import org.apache.hc.core5.util.Timeout;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
@@ -39,7 +41,7 @@ import org.springframework.web.client.RestClient;
  * replace the exception.
  */
 class AbortedConnectIT extends WireMockTestBase {
-    private final HttpClientBuilder http = HttpClients.custom().disableAutomaticRetries();
+    private final HttpClientBuilder http = http(false);
 
     @Override
     BaseBuilder<?, ?> builder() {
@@ -51,7 +53,16 @@ class AbortedConnectIT extends WireMockTestBase {
             .maxAttempts(1)
             .build();
 
+    private static HttpClientBuilder http(boolean withRetries) {
+        HttpClientBuilder http = HttpClients.custom();
+        return withRetries ? http : http.disableAutomaticRetries();
+    }
+
     private void assertNotSent() throws IOException {
+        assertNotSent(http);
+    }
+
+    private void assertNotSent(HttpClientBuilder http) throws IOException {
         try (CloseableHttpClient client = http.build()) {
             Orders orders = target(install(Feign.builder().client(new ApacheHttp5Client(client)), ONE_ATTEMPT));
             assertThatThrownBy(() -> orders.create("tea")).isExactlyInstanceOf(RetryableException.class);
@@ -69,16 +80,16 @@ class AbortedConnectIT extends WireMockTestBase {
         assertNotSent();
     }
 
-    @Test
-    void requestThatIsAbortedWhenItHasAConnectionOfThePoolIsNotSent() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void requestThatIsAbortedWhenItHasAConnectionOfThePoolIsNotSent(boolean withRetries) throws Exception {
         AtomicReference<PoolingHttpClientConnectionManager> pool = new AtomicReference<>();
         pool.set(PoolingHttpClientConnectionManagerBuilder.create()
                 .setConnectionFactory(socket -> late(
                         ManagedHttpClientConnectionFactory.INSTANCE.createConnection(socket),
                         () -> awaitNoneInUse(pool.get())))
                 .build());
-        http.setConnectionManager(pool.get());
-        assertNotSent();
+        assertNotSent(http(withRetries).setConnectionManager(pool.get()));
     }
 
     /** HttpClient asks for the second time before it opens the connection. */
@@ -102,11 +113,13 @@ class AbortedConnectIT extends WireMockTestBase {
                 });
     }
 
-    @Test
-    void requestThatIsAbortedWhenItHasOpenedItsConnectionIsNotSent() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void requestThatIsAbortedWhenItHasOpenedItsConnectionIsNotSent(boolean withRetries) throws Exception {
         PoolingHttpClientConnectionManager pool = new PoolingHttpClientConnectionManager();
-        http.setConnectionManager(pool).addRequestInterceptorLast((request, entity, context) -> awaitNoneInUse(pool));
-        assertNotSent();
+        assertNotSent(http(withRetries)
+                .setConnectionManager(pool)
+                .addRequestInterceptorLast((request, entity, context) -> awaitNoneInUse(pool)));
     }
 
     private static void awaitNoneInUse(PoolingHttpClientConnectionManager pool) {

@@ -147,7 +147,7 @@ class ResendingHttpClientIT {
 
     private static IdempotenceClientConfig shortly() {
         return IdempotenceClientConfig.builder()
-                .deadline(Duration.ofSeconds(1))
+                .deadline(Duration.ofMillis(2_500))
                 .maxAttempts(1)
                 .build();
     }

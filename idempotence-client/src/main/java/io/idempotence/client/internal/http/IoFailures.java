@@ -21,7 +21,6 @@ import org.jspecify.annotations.Nullable;
 public final class IoFailures {
     private static final String HC5 = "org.apache.hc.client5.http.impl.classic.";
     private static final String HC5_CONNECTION = HC5 + "InternalExecRuntime";
-    private static final String HC5_RETRIES = HC5 + "HttpRequestRetryExec";
 
     /** Each is thrown before there is a connection. By name: Apache HttpClient need not be there, nor the module of java.net.http. */
     private static final Set<String> WITHOUT_CONNECTION = Set.of(
@@ -36,7 +35,7 @@ public final class IoFailures {
             HC5_CONNECTION + "#acquireEndpoint",
             HC5_CONNECTION + "#connectEndpoint");
 
-    /** Where HttpClient looks whether it still has its connection, before it opens it or sends anything over it. */
+    /** Where HttpClient checks that it still has its connection, before it opens it or sends anything over it. */
     private static final Set<String> USING = Set.of("connectEndpoint", "execute");
 
     /** HttpURLConnection connects again there if its connection was closed at the deadline: the request may have left over that one. */
@@ -79,7 +78,7 @@ public final class IoFailures {
     /**
      * Returns the failure of a request that ended before it was sent. If a request is aborted, Apache HttpClient throws a
      * {@link CancellationException} while it waits for a connection of the pool, and an {@link IllegalStateException} when it wants to use a
-     * connection that the abortion took from it.
+     * connection that the abort took from it.
      *
      * @return an I/O failure that is {@linkplain #certainlyNotSent certainly not sent}, or null if this is something else
      */
@@ -94,18 +93,14 @@ public final class IoFailures {
                 && trace[0].getClassName().equals(HC5_CONNECTION)
                 && trace[0].getMethodName().equals("ensureValid")
                 && USING.contains(trace[1].getMethodName())
-                && isWithoutRepetition(trace);
+                && isOnlyOfHttpClient(trace);
     }
 
-    /**
-     * Whether none of HttpClient's steps may have sent the request before. An interceptor between them may have, after which there is no
-     * connection either. HttpClient's own retries may have, after a 503 also a POST.
-     */
-    private static boolean isWithoutRepetition(StackTraceElement[] trace) {
+    /** Whether all steps are HttpClient's own. An interceptor between them may have sent the request before, which also uses up its connection. */
+    private static boolean isOnlyOfHttpClient(StackTraceElement[] trace) {
         return Arrays.stream(trace)
                 .takeWhile(frame -> !frame.getMethodName().equals("doExecute"))
-                .map(StackTraceElement::getClassName)
-                .allMatch(step -> step.startsWith(HC5) && !step.equals(HC5_RETRIES));
+                .allMatch(frame -> frame.getClassName().startsWith(HC5));
     }
 
     /** A request that was aborted before any of it was sent. */
