@@ -18,6 +18,7 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -137,13 +138,20 @@ class ThreadShortageTest {
         IdempotencePolicy shortLease =
                 IdempotencePolicy.builder().lease(Duration.ofMillis(300)).build();
         AtomicInteger started = new AtomicInteger();
+        List<StorageKey> renewed = new CopyOnWriteArrayList<>();
+        storage.after((call, key) -> {
+            if (call == Call.RENEW) {
+                renewed.add(key);
+            }
+        });
         limit.reachedFor(name -> started.incrementAndGet() > 1);
         ClaimedExecution first = ((Decision.Run) idempotence.engine().claim(call("order-1"), shortLease)).execution();
         ClaimedExecution second = ((Decision.Run) idempotence.engine().claim(call("order-2"), shortLease)).execution();
-        // On a busy machine one may be over for a moment.
-        await().until(() -> storage.count(Call.RENEW) >= 8
-                && !first.lease().mayBeOver()
-                && !second.lease().mayBeOver());
+        for (String id : List.of("order-1", "order-2")) {
+            await(id)
+                    .until(() -> Collections.frequency(renewed, StorageKey.of("default", "", "", IdempotenceId.of(id)))
+                            >= 4);
+        }
         first.finishWithoutResult(Verdict.KEEP);
         second.finishWithoutResult(Verdict.KEEP);
     }
