@@ -68,7 +68,7 @@ class RedisConnectTest {
 
     @Test
     void closingKeepsTheInterruptOfItsThread() {
-        RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(redis.address());
+        RedisIdempotenceStorage storage = redis.connect();
         storage.find(Claims.newKey());
         Thread.currentThread().interrupt();
         storage.close();

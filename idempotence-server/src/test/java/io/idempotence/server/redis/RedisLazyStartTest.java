@@ -135,9 +135,8 @@ class RedisLazyStartTest {
                 Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
         AtomicReference<Thread> first = new AtomicReference<>();
         try (DelayProxy wire = new DelayProxy(redis.port());
-                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
-                        .lazyStart()
-                        .build()) {
+                RedisIdempotenceStorage storage =
+                        EmbeddedRedis.builder(wire.address()).lazyStart().build()) {
             wire.holdReplies();
             Future<?> refused = threads.submit(() -> {
                 first.set(Thread.currentThread());
