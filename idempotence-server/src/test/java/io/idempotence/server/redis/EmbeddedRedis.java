@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.awaitility.Awaitility;
+import org.awaitility.core.ConditionTimeoutException;
 import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
@@ -202,13 +203,17 @@ public final class EmbeddedRedis implements AutoCloseable {
     /** Starts the server again on its port, after {@link #kill()} or by ending it first. What it had on disk is there again. */
     public void restart() {
         kill();
-        // Another process may have got its port meanwhile, and has it for a moment.
-        Awaitility.await("redis-server starts again on port " + port)
-                .pollInSameThread()
-                .pollDelay(Duration.ZERO)
-                .pollInterval(Duration.ofMillis(100))
-                .atMost(Duration.ofMinutes(2))
-                .until(this::startsAgain);
+        try {
+            // Another process may have got its port meanwhile, and has it for a moment.
+            Awaitility.await("redis-server starts again on port " + port)
+                    .pollInSameThread()
+                    .pollDelay(Duration.ZERO)
+                    .pollInterval(Duration.ofMillis(100))
+                    .atMost(Duration.ofMinutes(2))
+                    .until(this::startsAgain);
+        } catch (ConditionTimeoutException e) {
+            throw new IllegalStateException("redis-server did not start again: " + log(), e);
+        }
     }
 
     private boolean startsAgain() {
