@@ -151,8 +151,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     @Test
     void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() {
         Wire wire = new Wire();
-        AsyncOrders orders =
-                async.orders(fast().deadline(Duration.ofMillis(2_500)).build(), b -> b.client(wire));
+        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(1)).build(), b -> b.client(wire));
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
@@ -184,8 +183,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     @Test
     void deadlineIsNotThatOfACallWithoutAnId() throws Exception {
         Wire wire = new Wire();
-        AsyncOrders orders =
-                async.orders(fast().deadline(Duration.ofMillis(2_500)).build(), b -> b.client(wire));
+        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(1)).build(), b -> b.client(wire));
         CompletableFuture<String> list = orders.list();
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(list).isNotDone();
@@ -194,8 +192,7 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     @Test
     void responseThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() {
         Wire wire = new Wire();
-        AsyncOrders orders =
-                async.orders(fast().deadline(Duration.ofMillis(2_500)).build(), b -> b.client(wire));
+        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(1)).build(), b -> b.client(wire));
         CompletableFuture<String> response = orders.create("x");
         StallingBody endless = new StallingBody();
         async.threads.execute(() -> wire.requests

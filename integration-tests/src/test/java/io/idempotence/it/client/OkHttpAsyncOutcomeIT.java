@@ -73,12 +73,16 @@ class OkHttpAsyncOutcomeIT extends WireMockTestBase {
 
     @Test
     void callThatIsCancelledWhileItWaitsSendsNothingMore() {
-        alwaysGet(status(503).withHeader("Retry-After-Ms", "2500"));
+        // The other call waits for longer than the first one would have.
+        requestsGet(
+                status(503).withHeader("Retry-After-Ms", "2500"),
+                status(503).withHeader("Retry-After-Ms", "3000"),
+                status(503),
+                status(503));
         AsyncOrders orders = async();
         CompletableFuture<String> response = orders.create("cancelled");
         await().until(() -> okHttp.connectionPool().idleConnectionCount() == 1);
         assertThat(response.cancel(true)).isTrue();
-        // The other call waits as long as the first one would have.
         assertThatThrownBy(() -> orders.create("not").get(60, TimeUnit.SECONDS)).hasMessageContaining("503");
         assertThat(bodies()).containsExactly("cancelled", "not", "not", "not");
     }

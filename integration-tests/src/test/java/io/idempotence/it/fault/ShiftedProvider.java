@@ -11,7 +11,7 @@ import org.postgresql.ds.PGSimpleDataSource;
 
 /** {@link ProviderProcess} on either storage, with a short retention. It reports its time of day. */
 final class ShiftedProvider {
-    private static final Duration RETENTION = Duration.ofSeconds(20);
+    private static final Duration RETENTION = Duration.ofSeconds(8);
 
     private ShiftedProvider() {}
 
