@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS idempotence_record (
   fingerprint VARBINARY(32) NOT NULL,
   lease_until BIGINT        NOT NULL,
   expires_at  BIGINT        NOT NULL,
-  result      BLOB
+  result      BINARY LARGE OBJECT
 );
 CREATE INDEX IF NOT EXISTS idempotence_record_expires ON idempotence_record (expires_at);
 
