@@ -236,19 +236,16 @@ abstract class JdbcRecords implements IdempotenceStorage {
     @Override
     public Stream<IdempotenceRecord> list(String namespace) {
         String prefix = StorageKey.prefix(namespace);
-        // The character after the colon: every key with the prefix sorts before it.
-        String end = prefix.substring(0, prefix.length() - 1) + ';';
         return Stream.iterate(
-                        Optional.of(page(prefix, end)),
+                        Optional.of(page(prefix, prefix)),
                         Optional::isPresent,
-                        before -> before.flatMap(Page::last).map(last -> page(last, end)))
+                        before -> before.flatMap(Page::last).map(last -> page(last, prefix)))
                 .flatMap(page -> page.orElseThrow().records().stream());
     }
 
-    private Page page(String after, String end) {
-        Sql.Parameters parameters =
-                new Sql.Parameters().with("after", after).with("end", end).with("limit", Page.SIZE);
-        return run("list", session -> session.query(sql().list, parameters, Page::read));
+    private Page page(String after, String prefix) {
+        Sql.Parameters parameters = new Sql.Parameters().with("after", after).with("limit", Page.SIZE);
+        return run("list", session -> session.query(sql().list, parameters, rows -> Page.read(rows, prefix)));
     }
 
     /**
@@ -260,13 +257,20 @@ abstract class JdbcRecords implements IdempotenceStorage {
     private record Page(List<IdempotenceRecord> records, Optional<String> last) {
         static final int SIZE = 200;
 
-        static Page read(ResultSet rows) throws SQLException {
+        /**
+         * Reads the keys with a prefix and leaves out others. In collations other than that of the schema file, a semicolon may sort before
+         * a colon, and keys of both cases are mixed. A collation that ignores punctuation could end a list early.
+         */
+        static Page read(ResultSet rows, String prefix) throws SQLException {
             List<IdempotenceRecord> records = new ArrayList<>();
             String last = "";
             int seen = 0;
             while (rows.next()) {
                 seen++;
                 last = rows.getString("id");
+                if (!last.startsWith(prefix)) {
+                    continue;
+                }
                 Row row = Row.read(rows);
                 try {
                     StoredRecord record = row.settled();
@@ -277,7 +281,8 @@ abstract class JdbcRecords implements IdempotenceStorage {
                     LOG.debug("a corrupt record is left out of a list: {}", e.getMessage());
                 }
             }
-            return new Page(records, seen < SIZE ? Optional.empty() : Optional.of(last));
+            boolean mayHaveMore = seen == SIZE && last.regionMatches(true, 0, prefix, 0, prefix.length());
+            return new Page(records, mayHaveMore ? Optional.of(last) : Optional.empty());
         }
     }
 

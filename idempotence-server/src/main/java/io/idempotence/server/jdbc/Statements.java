@@ -64,7 +64,7 @@ final class Statements {
         look = sql("SELECT " + columns("r.result") + lookFrom);
         find = sql("SELECT " + columns("NULL") + lookFrom);
         list = sql("SELECT r.id, " + columns("NULL") + " FROM {t} r" + joinMark("r.id")
-                + " WHERE r.id > :after AND r.id < :end AND r.expires_at > {now} ORDER BY r.id "
+                + " WHERE r.id > :after AND r.expires_at > {now} ORDER BY r.id "
                 // Several modes of H2 have no LIMIT.
                 + (dialect == Dialect.H2 ? "FETCH FIRST :limit ROWS ONLY" : "LIMIT :limit"));
         insert = sql("""
