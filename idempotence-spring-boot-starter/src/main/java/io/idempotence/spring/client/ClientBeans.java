@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.aop.Advisor;
 import org.springframework.aop.framework.Advised;
 import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.aop.interceptor.AsyncExecutionInterceptor;
 import org.springframework.aop.target.EmptyTargetSource;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
@@ -44,7 +45,7 @@ final class ClientBeans implements BeanPostProcessor {
                         .filter(ClientBeans::isHttpService)
                         .findFirst()
                         .ifPresent(type -> proxy.addAdvice(
-                                0,
+                                place(proxy),
                                 HttpServiceCall.advice(
                                         type, group(beanName, type), new UninstalledClient(installer)::sent)));
             }
@@ -59,6 +60,18 @@ final class ClientBeans implements BeanPostProcessor {
             proxy = inner;
         }
         return proxy;
+    }
+
+    /** In front of all other advice, but behind that of {@code @Async}: the call is that of the thread which makes it. */
+    private static int place(Advised proxy) {
+        Advisor[] advisors = proxy.getAdvisors();
+        int place = 0;
+        for (int i = 0; i < advisors.length; i++) {
+            if (advisors[i].getAdvice() instanceof AsyncExecutionInterceptor) {
+                place = i + 1;
+            }
+        }
+        return place;
     }
 
     /** A controller may implement the same interface. Its proxy has a target. */

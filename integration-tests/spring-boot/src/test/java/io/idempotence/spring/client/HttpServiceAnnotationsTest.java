@@ -1,24 +1,31 @@
 package io.idempotence.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.Idempotent;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.scheduling.annotation.Async;
+import org.springframework.scheduling.annotation.EnableAsync;
 import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.client.support.RestClientAdapter;
 import org.springframework.web.service.annotation.DeleteExchange;
 import org.springframework.web.service.annotation.PostExchange;
+import org.springframework.web.service.invoker.HttpExchangeAdapter;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** What the interfaces of HTTP service clients declare. */
 class HttpServiceAnnotationsTest extends OrdersConsumer {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
+    @EnableAsync
     static class Application {}
 
     @BeforeAll
@@ -27,11 +34,14 @@ class HttpServiceAnnotationsTest extends OrdersConsumer {
     }
 
     private static <T> T client(Class<T> type) {
-        RestClient client = application
+        return bean(type, HttpServiceProxyFactory.builderFor(adapter()));
+    }
+
+    private static HttpExchangeAdapter adapter() {
+        return RestClientAdapter.create(application
                 .getBean(RestClient.Builder.class)
                 .baseUrl(proxy.url())
-                .build();
-        return bean(type, HttpServiceProxyFactory.builderFor(RestClientAdapter.create(client)));
+                .build());
     }
 
     interface Base {
@@ -112,5 +122,24 @@ class HttpServiceAnnotationsTest extends OrdersConsumer {
         assertThat(carried(Again.class)).containsExactly(true, true, false, true);
         assertThat(carried(UnlessDeclared.class)).containsExactly(false, true, false, true);
         assertThat(carried(Redeclaring.class)).containsExactly(false, false, true, true);
+    }
+
+    interface InAnotherThread {
+        @Async
+        @PostExchange("/orders")
+        void create(@RequestBody String order);
+    }
+
+    /** It had no ID: the proxy had returned before the other thread made the request. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void asynchronousMethodCarriesAnId(boolean marked) {
+        proxy.loseResponses(1);
+        InAnotherThread orders = bean(InAnotherThread.class, HttpServiceClientsTest.factory(adapter(), marked));
+        orders.create("tea");
+        await().untilAsserted(() ->
+                assertThat(proxy.headers("Idempotency-Key")).hasSize(2).doesNotContain("-"));
+        assertThat(proxy.headers("Idempotency-Key").stream().distinct()).hasSize(1);
+        assertThat(provider.executions()).hasValue(1);
     }
 }
