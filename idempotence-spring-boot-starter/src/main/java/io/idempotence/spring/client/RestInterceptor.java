@@ -128,7 +128,8 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
             byte[] body,
             RequestChain chain,
             @Nullable HttpServiceCall service) {
-        CallerContext caller = service == null ? CallerContext.current() : service.caller();
+        CallerContext current = CallerContext.current();
+        CallerContext caller = service == null ? current : current.or(service.caller());
         SentCall call = SentCall.of(
                 request,
                 chain.original(),

@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.idempotence.IdempotenceId;
 import io.idempotence.Idempotent;
+import io.idempotence.client.IdempotenceScope;
 import io.idempotence.internal.Causes;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
@@ -356,6 +358,21 @@ class HttpServiceClientsTest extends OrdersConsumer {
                 });
         assertThatThrownBy(() -> bean(OrdersExchange.class, refusing).create("tea"))
                 .isInstanceOf(RejectedExecutionException.class);
+    }
+
+    /** A layer that resumed a call made a new one. */
+    @Test
+    void scopeOfALayerInsideOfTheProxyIsTheInnermost() {
+        HttpExchangeAdapter adapter = RestClientAdapter.create(client());
+        HttpExchangeAdapter layer = (HttpExchangeAdapter) Proxy.newProxyInstance(
+                adapter.getClass().getClassLoader(),
+                new Class<?>[] {HttpExchangeAdapter.class},
+                (proxy, method, args) ->
+                        IdempotenceScope.with(new IdempotenceId("of-a-layer"), () -> method.invoke(adapter, args)));
+        IdempotenceScope.with(
+                new IdempotenceId("of-its-caller"),
+                () -> bean(OrdersExchange.class, layer).create("tea"));
+        assertThat(proxy.headers("Idempotency-Key")).containsExactly("\"of-a-layer\"");
     }
 
     @Test
