@@ -5,6 +5,7 @@ import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.http.HttpServletRequest;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -64,7 +65,7 @@ record FilterConfiguration(
         }
         boolean isListed = methods.contains(method);
         // A caller that sends an ID with a PUT or DELETE relies on it: it must not run unprotected (P6).
-        boolean isProtected = isListed || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null;
+        boolean isProtected = isListed || !keyLines(request).isEmpty();
         RequestSettings settings = settingsFor(request).of(isProtected, isListed && keyRequired);
         RequestSettings chosen = settings.chosen(request);
         return chosen.isProtected() ? chosen : null;
@@ -87,5 +88,12 @@ record FilterConfiguration(
             }
         }
         return usual;
+    }
+
+    /** The lines of the key. A filter in front may have added one by overriding {@code getHeader} or {@code getHeaders} alone. */
+    static List<String> keyLines(HttpServletRequest request) {
+        List<String> lines = Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY));
+        String only = lines.isEmpty() ? request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) : null;
+        return only == null ? lines : List.of(only);
     }
 }

@@ -23,9 +23,7 @@ import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.util.Collections;
 import java.util.Enumeration;
-import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
@@ -258,7 +256,7 @@ public final class IdempotenceFilter implements Filter {
             throws IOException, ServletException {
         Optional<IdempotenceId> sent;
         try {
-            sent = config.header().parse(keyLines(request));
+            sent = config.header().parse(FilterConfiguration.keyLines(request));
         } catch (InvalidIdempotencyKeyException e) {
             own.refuseInvalidKey(e, request, response);
             return;
@@ -286,13 +284,6 @@ public final class IdempotenceFilter implements Filter {
         } else if (decision != null) {
             own.respond(id, decision, request, response);
         }
-    }
-
-    /** The lines of the key. A filter in front may have added one by overriding {@code getHeader} alone. */
-    private static List<String> keyLines(HttpServletRequest request) {
-        List<String> lines = Collections.list(request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY));
-        String only = lines.isEmpty() ? request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) : null;
-        return only == null ? lines : List.of(only);
     }
 
     /**

@@ -29,7 +29,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.Collections;
 import java.util.EnumSet;
+import java.util.Enumeration;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -209,9 +212,10 @@ class FiltersInFrontIT extends FilterTestBase {
         assertThat(runs).hasValue(1);
     }
 
-    @Test
-    @DisplayName("P6: an ID that a filter in front adds with getHeader alone is no request without an ID")
-    void anIdThatAFilterInFrontAddsIsSeen() {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    @DisplayName("P6: an ID that a filter in front adds with getHeader or getHeaders alone is no request without an ID")
+    void anIdThatAFilterInFrontAddsIsSeen(boolean withGetHeaders) {
         Idempotence idempotence = idempotence();
         ServletServer server = start((request, response) -> respond(response, 200, "paid"), context -> {
             inFront(
@@ -220,7 +224,18 @@ class FiltersInFrontIT extends FilterTestBase {
                             new HttpServletRequestWrapper((HttpServletRequest) request) {
                                 @Override
                                 public String getHeader(String name) {
-                                    return name.equalsIgnoreCase("Idempotency-Key") ? id : super.getHeader(name);
+                                    return adds(name, false) ? id : super.getHeader(name);
+                                }
+
+                                @Override
+                                public Enumeration<String> getHeaders(String name) {
+                                    return adds(name, true)
+                                            ? Collections.enumeration(List.of(id))
+                                            : super.getHeaders(name);
+                                }
+
+                                private boolean adds(String name, boolean here) {
+                                    return name.equalsIgnoreCase("Idempotency-Key") && here == withGetHeaders;
                                 }
                             },
                             response));
