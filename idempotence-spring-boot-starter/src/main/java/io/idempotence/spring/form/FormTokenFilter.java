@@ -67,7 +67,7 @@ final class FormTokenFilter implements Filter {
 
     private void doFilter(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        if (!isForm(request) || request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null) {
+        if (!isForm(request) || hasId(request)) {
             chain.doFilter(request, response);
             return;
         }
@@ -114,6 +114,12 @@ final class FormTokenFilter implements Filter {
                 request.getRequestURI(),
                 FormTokens.PARAMETER);
         return new FormTokens.Check.Foreign();
+    }
+
+    /** Whether the request has an ID. A filter in front may have added one by overriding {@code getHeader} or {@code getHeaders} alone. */
+    private static boolean hasId(HttpServletRequest request) {
+        return request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY) != null
+                || request.getHeaders(IdempotenceHeaders.IDEMPOTENCY_KEY).hasMoreElements();
     }
 
     private static boolean isForm(HttpServletRequest request) {
