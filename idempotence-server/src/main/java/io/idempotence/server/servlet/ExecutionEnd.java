@@ -364,9 +364,9 @@ final class ExecutionEnd {
     private void give(@Nullable StoredResponse replay, Decision instead, HttpServletResponse target) {
         try {
             if (replay != null) {
-                ReplayWriter.give(replay, target);
+                ReplayWriter.give(replay, target, false);
             } else if (instead instanceof Decision.Refuse refuse) {
-                filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter());
+                filter.problems().refuse(target, refuse.refusal(), refuse.retryAfter(), false);
             }
         } catch (IOException e) {
             LOG.warn("The response of the owner that took over could not be sent to the caller of a late owner", e);

@@ -211,7 +211,7 @@ public final class IdempotenceFilter implements Filter {
         }
         DuplicateWait.Decided decided = waiting.takeDecided(request);
         if (decided != null) {
-            own.give(decided.id(), decided.decision(), response);
+            own.give(decided.id(), decided.decision(), request, response);
         } else if (!isFirstSight(request)) {
             chain.doFilter(request, response);
         } else {

@@ -59,28 +59,31 @@ final class OwnResponseWriter {
     /** Responds to a request in the dispatch that brought it. */
     void respond(IdempotenceId id, Decision decision, HttpServletRequest request, HttpServletResponse response)
             throws IOException {
-        send(request, response, () -> give(id, decision, response));
+        send(request, response, () -> give(id, decision, request, response));
     }
 
     /** Gives a request that waited its response, in an ASYNC dispatch. */
-    void give(IdempotenceId id, Decision decision, HttpServletResponse response) throws IOException {
+    void give(IdempotenceId id, Decision decision, HttpServletRequest request, HttpServletResponse response)
+            throws IOException {
+        boolean isAsyncInFront = request.isAsyncStarted();
         if (decision instanceof Decision.Replay replay) {
-            replay(id, replay.result(), response);
+            replay(id, replay.result(), response, isAsyncInFront);
         } else if (decision instanceof Decision.Refuse refuse) {
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter());
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), isAsyncInFront);
         }
     }
 
-    private void replay(IdempotenceId id, byte[] result, HttpServletResponse response) throws IOException {
+    private void replay(IdempotenceId id, byte[] result, HttpServletResponse response, boolean isAsyncInFront)
+            throws IOException {
         try (MemoryBudget.Share held = memory.share()) {
             if (held.reserve(2L * result.length)) {
-                ReplayWriter.give(StoredResponse.fromBytes(result), response);
+                ReplayWriter.give(StoredResponse.fromBytes(result), response, isAsyncInFront);
             } else {
-                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY);
+                problems.refuse(response, Refusal.OVERLOADED, OVERLOAD_RETRY, isAsyncInFront);
             }
         } catch (CorruptRecordException e) {
             Decision.Refuse refuse = engine.unreadable(id, e);
-            problems.refuse(response, refuse.refusal(), refuse.retryAfter());
+            problems.refuse(response, refuse.refusal(), refuse.retryAfter(), isAsyncInFront);
         }
     }
 

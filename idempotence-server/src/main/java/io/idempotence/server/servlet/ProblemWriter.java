@@ -20,9 +20,15 @@ final class ProblemWriter {
         this.base = base;
     }
 
-    /** Refuses a request whose body was read. */
-    void refuse(HttpServletResponse response, Refusal refusal, Duration retryAfter) throws IOException {
-        refuse(response, refusal, retryAfter, null, true);
+    /**
+     * Refuses a request whose body was read.
+     *
+     * @param isAsyncInFront whether a filter in front has begun asynchronous processing. It may never complete the response, and only a
+     *     length shows the end
+     */
+    void refuse(HttpServletResponse response, Refusal refusal, Duration retryAfter, boolean isAsyncInFront)
+            throws IOException {
+        refuse(response, refusal, retryAfter, null, isAsyncInFront || !Wrappers.mayChangeBodies(response));
     }
 
     /** Refuses a request whose body may not have come yet. */
@@ -88,14 +94,14 @@ final class ProblemWriter {
         response.setStatus(status);
         response.setContentType("application/problem+json");
         response.setHeader("Cache-Control", "no-store");
+        byte[] body = json.getBytes(StandardCharsets.UTF_8);
+        if (setsLength) {
+            response.setContentLength(body.length);
+        }
         if (Wrappers.overrideOnlyWriter(response)) {
             response.setCharacterEncoding("UTF-8");
             response.getWriter().write(json);
             return;
-        }
-        byte[] body = json.getBytes(StandardCharsets.UTF_8);
-        if (setsLength) {
-            response.setContentLength(body.length);
         }
         response.getOutputStream().write(body);
     }

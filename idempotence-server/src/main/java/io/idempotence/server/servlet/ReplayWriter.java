@@ -3,7 +3,6 @@ package io.idempotence.server.servlet;
 import io.idempotence.http.IdempotenceHeaders;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -13,8 +12,13 @@ import org.jspecify.annotations.Nullable;
 final class ReplayWriter {
     private ReplayWriter() {}
 
-    /** Writes a stored response in the way the handler gave it. */
-    static void give(StoredResponse stored, HttpServletResponse response) throws IOException {
+    /**
+     * Writes a stored response in the way the handler gave it.
+     *
+     * @param isAsyncInFront whether a filter in front has begun asynchronous processing. It may never complete the response, and only a
+     *     length shows the end
+     */
+    static void give(StoredResponse stored, HttpServletResponse response, boolean isAsyncInFront) throws IOException {
         response.setHeader(IdempotenceHeaders.IDEMPOTENT_REPLAYED, "true");
         boolean isRedirect =
                 stored.form() == StoredResponse.Form.REDIRECT || stored.form() == StoredResponse.Form.ENCODED_REDIRECT;
@@ -36,7 +40,7 @@ final class ReplayWriter {
         switch (stored.form()) {
             case WRITTEN -> {
                 response.setStatus(stored.status());
-                write(stored, response);
+                write(stored, response, isAsyncInFront);
             }
             case ERROR -> {
                 String message = stored.body().hasRemaining()
@@ -59,42 +63,58 @@ final class ReplayWriter {
         new DeferredResponse.StoredRedirect(location, stored.status(), clearBuffer).applyTo(response);
     }
 
-    /** Writes the body, if there is one. Containers and filters in front treat a response as empty only if its stream is not touched. */
-    private static void write(StoredResponse stored, HttpServletResponse response) throws IOException {
+    /**
+     * Writes the body, if there is one. Containers and filters in front treat a response as empty only if its stream is not touched. A
+     * filter in front that may change the length is told one only if the handler told it, and sees the stream end as the handler ended it.
+     */
+    private static void write(StoredResponse stored, HttpServletResponse response, boolean isAsyncInFront)
+            throws IOException {
         boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
-        if (mayHaveBody && stored.body().hasRemaining()) {
-            if (textFor(response, stored) == null) {
-                response.setContentLength(stored.body().remaining());
-            }
+        boolean hasBody = mayHaveBody && stored.body().hasRemaining();
+        boolean mayBeChanged = Wrappers.mayChangeBodies(response);
+        // Spring Security compares a length with the number of characters, and would add its headers too late.
+        boolean isLengthSure = !mayBeChanged && encodingFor(response, stored) == null;
+        boolean hasLength = hasBody && (stored.output().lengthDeclared() || isLengthSure);
+        if (hasLength || (mayHaveBody && isAsyncInFront)) {
+            response.setContentLength(stored.body().remaining());
+        }
+        if (hasBody) {
             writeBody(stored, response);
+        }
+        if (mayBeChanged) {
+            flushOrClose(stored, response);
         }
     }
 
-    /** Returns how to write the body with the writer; null if no filter in front can see a difference to the stream. */
-    private static StoredResponse.@Nullable Text textFor(HttpServletResponse response, StoredResponse stored) {
-        return Wrappers.overrideWriter(response) ? stored.text() : null;
+    /** Returns the encoding of a body to write with the writer; null if no filter in front can see a difference to the stream. */
+    private static @Nullable String encodingFor(HttpServletResponse response, StoredResponse stored) {
+        return Wrappers.overrideWriter(response) ? stored.output().encoding() : null;
     }
 
     private static void writeBody(StoredResponse stored, HttpServletResponse response) throws IOException {
         ByteBuffer body = stored.body();
-        StoredResponse.Text text = textFor(response, stored);
-        if (text != null) {
-            writeText(body, text, response);
+        String encoding = encodingFor(response, stored);
+        if (encoding == null) {
+            response.getOutputStream().write(body.array(), body.arrayOffset() + body.position(), body.remaining());
             return;
         }
-        response.getOutputStream().write(body.array(), body.arrayOffset() + body.position(), body.remaining());
+        if (!encoding.equalsIgnoreCase(response.getCharacterEncoding())) {
+            response.setCharacterEncoding(encoding);
+        }
+        response.getWriter().append(Charset.forName(encoding).decode(body));
     }
 
-    /** Writes the body with the writer. Its length is left open, because a filter in front may change the text. */
-    private static void writeText(ByteBuffer body, StoredResponse.Text text, HttpServletResponse response)
-            throws IOException {
-        if (!text.encoding().equalsIgnoreCase(response.getCharacterEncoding())) {
-            response.setCharacterEncoding(text.encoding());
-        }
-        PrintWriter writer = response.getWriter();
-        writer.append(Charset.forName(text.encoding()).decode(body));
-        if (text.flushed()) {
-            writer.flush();
+    private static void flushOrClose(StoredResponse stored, HttpServletResponse response) throws IOException {
+        StoredResponse.BodyOutput output = stored.output();
+        boolean asText = encodingFor(response, stored) != null;
+        if (output.closed() && asText) {
+            response.getWriter().close();
+        } else if (output.closed()) {
+            response.getOutputStream().close();
+        } else if (output.flushed() && asText) {
+            response.getWriter().flush();
+        } else if (output.flushed()) {
+            response.getOutputStream().flush();
         }
     }
 }

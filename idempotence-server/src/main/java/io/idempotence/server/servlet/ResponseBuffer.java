@@ -133,9 +133,10 @@ final class ResponseBuffer implements HandlerOutput {
         return writer == null ? body.bytes() : body.encoded(target().getCharacterEncoding());
     }
 
-    /** How the handler wrote the body with the writer; null if it did not use the writer. */
-    StoredResponse.@Nullable Text text() {
-        return writer == null ? null : new StoredResponse.Text(target().getCharacterEncoding(), flushed);
+    /** How the handler wrote the body. */
+    StoredResponse.BodyOutput output() {
+        String encoding = writer == null ? null : target().getCharacterEncoding();
+        return new StoredResponse.BodyOutput(encoding, flushed, closed && deferred == null, declaredLength >= 0);
     }
 
     /** The headers to store, as the handler left them. */

@@ -39,7 +39,7 @@ final class ResponseRecorder {
         kept.removeIf(header -> header.name().equals("Location"));
         kept.add(new StoredResponse.Header("Location", location));
         ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
-        return new StoredResponse(form, written.text(), redirect.status(), kept, withoutIds).toBytes();
+        return new StoredResponse(form, written.output(), redirect.status(), kept, withoutIds).toBytes();
     }
 
     /** Returns the result of a response that was written; {@link ClaimResult#noResult} if it cannot be replayed as it was. */
@@ -50,7 +50,7 @@ final class ResponseRecorder {
             return ClaimResult.noResult();
         }
         ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
-        return new StoredResponse(StoredResponse.Form.WRITTEN, written.text(), status, kept, withoutIds).toBytes();
+        return new StoredResponse(StoredResponse.Form.WRITTEN, written.output(), status, kept, withoutIds).toBytes();
     }
 
     /** Whether the body is all that the client gets. Reports why not. */

@@ -19,12 +19,12 @@ import org.slf4j.LoggerFactory;
  * name), each header as name code (1; 0: length and name follow) and value (length in 2 bytes, UTF-8); the body is the rest.
  *
  * @param form how the handler gave it
- * @param text how the handler wrote the body with the writer; null if it used the stream
+ * @param output how the handler wrote the body
  * @param headers the kept headers in order
  * @param body the body, from the position to the limit of a buffer with an array, which must not be changed; for {@link Form#ERROR} the
  *     message as UTF-8
  */
-record StoredResponse(Form form, @Nullable Text text, int status, List<Header> headers, ByteBuffer body) {
+record StoredResponse(Form form, BodyOutput output, int status, List<Header> headers, ByteBuffer body) {
     private static final Logger LOG = LoggerFactory.getLogger(StoredResponse.class);
 
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
@@ -46,11 +46,20 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
     /** Kind, form, status and number of headers. */
     private static final int FIXED = 5;
 
+    /** The bits of the form byte for the form. */
+    private static final int FORM = 0x0F;
+
     /** The bit of the form byte for a body that was written with the writer. */
     private static final int TEXT = 0x10;
 
-    /** The bit of the form byte for a writer that the handler flushed. */
+    /** The bit of the form byte for a writer or stream that the handler flushed. */
     private static final int FLUSHED = 0x20;
+
+    /** The bit of the form byte for a writer or stream that the handler closed. */
+    private static final int CLOSED = 0x40;
+
+    /** The bit of the form byte for a length that the handler declared. */
+    private static final int LENGTH = 0x80;
 
     private static final int MAX_HEADERS = 255;
     private static final int MAX_NAME = 255;
@@ -86,20 +95,33 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
     record Header(String name, String value) {}
 
     /**
-     * A body that the handler wrote with the writer.
+     * How the handler wrote the body.
      *
-     * @param encoding the name of the encoding in which it is stored
-     * @param flushed whether the handler flushed or closed the writer. A writer of a filter in front may act only then
+     * @param encoding the name of the encoding in which a body of the writer is stored; null if the handler used the stream
+     * @param flushed whether the handler flushed or closed the writer or stream. That of a filter in front may act only then
+     * @param closed whether the handler closed the writer or stream. That of a filter in front may write the end of the body only then
+     * @param lengthDeclared whether the handler declared the length of the body
      */
-    record Text(String encoding, boolean flushed) {
-        private byte[] name() {
-            return encoding.getBytes(StandardCharsets.US_ASCII);
+    record BodyOutput(@Nullable String encoding, boolean flushed, boolean closed, boolean lengthDeclared) {
+        private static BodyOutput of(int bits, @Nullable String encoding) {
+            return new BodyOutput(encoding, (bits & FLUSHED) != 0, (bits & CLOSED) != 0, (bits & LENGTH) != 0);
+        }
+
+        private int bits() {
+            return (encoding == null ? 0 : TEXT)
+                    | (flushed ? FLUSHED : 0)
+                    | (closed ? CLOSED : 0)
+                    | (lengthDeclared ? LENGTH : 0);
+        }
+
+        private byte @Nullable [] name() {
+            return encoding == null ? null : encoding.getBytes(StandardCharsets.US_ASCII);
         }
     }
 
-    /** A response whose body is a whole array, and was not written with the writer. */
+    /** A response whose body is a whole array, and was written to the stream without anything else. */
     StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
-        this(form, null, status, headers, ByteBuffer.wrap(body));
+        this(form, new BodyOutput(null, false, false, false), status, headers, ByteBuffer.wrap(body));
     }
 
     StoredResponse {
@@ -120,7 +142,8 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
         if (headers.size() > MAX_HEADERS) {
             return tooLarge("more than " + MAX_HEADERS + " headers");
         }
-        int length = FIXED + (text == null ? 0 : Byte.BYTES + text.name().length) + body.remaining();
+        byte[] encoding = output.name();
+        int length = FIXED + (encoding == null ? 0 : Byte.BYTES + encoding.length) + body.remaining();
         List<EncodedHeader> encoded = new ArrayList<>(headers.size());
         for (Header header : headers) {
             EncodedHeader one = EncodedHeader.of(header);
@@ -132,11 +155,11 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
         }
         ByteBuffer out = ByteBuffer.allocate(length)
                 .put(KIND)
-                .put((byte) (form.code | textBits()))
+                .put((byte) (form.code | output.bits()))
                 .putShort((short) status)
                 .put((byte) encoded.size());
-        if (text != null) {
-            out.put((byte) text.name().length).put(text.name());
+        if (encoding != null) {
+            out.put((byte) encoding.length).put(encoding);
         }
         encoded.forEach(header -> header.putInto(out));
         return out.put(body()).array();
@@ -145,13 +168,6 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
     private static byte[] tooLarge(String what) {
         LOG.warn("A response has {}; it is not stored, and duplicates are refused as result-unavailable", what);
         return ClaimResult.noResult();
-    }
-
-    private int textBits() {
-        if (text == null) {
-            return 0;
-        }
-        return text.flushed() ? TEXT | FLUSHED : TEXT;
     }
 
     /** @param name empty if it has a code */
@@ -196,10 +212,10 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
         try {
             ByteBuffer in = ByteBuffer.wrap(bytes, 1, bytes.length - 1);
             int bits = in.get();
-            Form form = Form.ofCode(bits & ~(TEXT | FLUSHED));
+            Form form = Form.ofCode(bits & FORM);
             int status = in.getShort();
             int count = Byte.toUnsignedInt(in.get());
-            Text text = (bits & TEXT) == 0 ? null : new Text(encoding(in), (bits & FLUSHED) != 0);
+            BodyOutput output = BodyOutput.of(bits, (bits & TEXT) == 0 ? null : encoding(in));
             List<Header> headers = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
                 int code = in.get();
@@ -212,7 +228,7 @@ record StoredResponse(Form form, @Nullable Text text, int status, List<Header> h
             if (status < 100 || status > 999) {
                 throw new CorruptRecordException("a stored response has status " + status);
             }
-            return new StoredResponse(form, text, status, headers, in);
+            return new StoredResponse(form, output, status, headers, in);
         } catch (BufferUnderflowException e) {
             throw new CorruptRecordException("a stored response is truncated: " + bytes.length + " bytes");
         }

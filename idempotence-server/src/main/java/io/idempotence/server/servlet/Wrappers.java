@@ -67,7 +67,12 @@ final class Wrappers {
 
     /** Whether what is written in an ASYNC dispatch reaches the container, whatever the filters in front do. */
     static boolean isSureToBeDelivered(ServletResponse response) {
-        return !any(response, wrapper -> writesBodiesItself(wrapper) && !isWellBehaved(wrapper));
+        return !mayChangeBodies(response);
+    }
+
+    /** Whether a filter in front may hold a body back or change its length. */
+    static boolean mayChangeBodies(ServletResponse response) {
+        return any(response, wrapper -> writesBodiesItself(wrapper) && !isWellBehaved(wrapper));
     }
 
     /** Whether a wrapper overrides how bodies are written. One that overrides neither method cannot hold a body back. */

@@ -3,9 +3,9 @@ package io.idempotence.server.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.server.servlet.StoredResponse.BodyOutput;
 import io.idempotence.server.servlet.StoredResponse.Form;
 import io.idempotence.server.servlet.StoredResponse.Header;
-import io.idempotence.server.servlet.StoredResponse.Text;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.nio.ByteBuffer;
@@ -52,7 +52,7 @@ class StoredResponseTest {
         }
         for (int position : new int[] {0, 1, 5}) {
             byte[] damaged = bytes.clone();
-            damaged[position] = 99;
+            damaged[position] = 15;
             assertThatThrownBy(() -> StoredResponse.fromBytes(damaged)).isInstanceOf(CorruptRecordException.class);
         }
     }
@@ -99,9 +99,10 @@ class StoredResponseTest {
 
     @Test
     void textIsReadAsItWasStored() {
-        for (boolean flushed : new boolean[] {false, true}) {
-            StoredResponse text = new StoredResponse(
-                    Form.REDIRECT, new Text("UTF-8", flushed), 303, List.of(), ByteBuffer.wrap(new byte[] {1, 2}));
+        for (int bits = 0; bits < 8; bits++) {
+            BodyOutput output = new BodyOutput("UTF-8", (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0);
+            StoredResponse text =
+                    new StoredResponse(Form.REDIRECT, output, 303, List.of(), ByteBuffer.wrap(new byte[] {1, 2}));
             assertThat(StoredResponse.fromBytes(text.toBytes()))
                     .usingRecursiveComparison()
                     .isEqualTo(text);

@@ -21,6 +21,7 @@ import jakarta.servlet.http.HttpServletResponseWrapper;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -225,5 +226,39 @@ class AsyncInFrontIT extends FilterTestBase {
         assertThat(text(first.join())).isEqualTo("paid");
         assertThat(text(second.join())).isEqualTo("paid");
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName(
+            "a response shows its end if a filter in front may never complete it, even behind one that overrides the stream")
+    void responseThatMayNeverBeCompletedHasALength() {
+        for (String body : List.of("paid", "")) {
+            ServletServer server = serveBehind(
+                    (request, response, chain) -> {
+                        request.startAsync().setTimeout(5_000);
+                        chain.doFilter(request, new SlowAtFirst((HttpServletResponse) response, () -> {}));
+                    },
+                    (request, response) -> {
+                        response.setStatus(201);
+                        response.getOutputStream().print(body);
+                        request.getAsyncContext().complete();
+                    });
+            HttpResponse<byte[]> first = call(server);
+            assertThat(text(first)).isEqualTo(body);
+            HttpResponse<byte[]> second = awaitEnd(server);
+            assertSameResponse(first, second);
+            assertHasLength(second);
+
+            HttpResponse<byte[]> other = Http.post(server.uri("/payments"), id, "{\"amount\":6}");
+            assertThat(Http.refusal(other)).isEqualTo("key-reused");
+            assertHasLength(other);
+            HttpResponse<byte[]> early = Http.post(server.uri("/payments"), "not a key", "{}");
+            assertThat(Http.refusal(early)).isEqualTo("key-invalid");
+            assertHasLength(early);
+        }
+    }
+
+    private static void assertHasLength(HttpResponse<byte[]> response) {
+        assertThat(response.headers().firstValue("Content-Length")).hasValue(String.valueOf(response.body().length));
     }
 }
