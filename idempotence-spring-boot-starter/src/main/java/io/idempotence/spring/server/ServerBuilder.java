@@ -42,6 +42,7 @@ final class ServerBuilder {
     Idempotence.Builder idempotence(ServerParts parts) {
         Idempotence.Builder idempotence = Idempotence.builder(parts.storage().storage());
         set("redis.timeout", properties.redis().timeout(), ServerBuilder::checkTimeout);
+        set("max-wait", properties.maxWait(), ServerBuilder::checkMaxWait);
         set("namespace", parts.namespace().name(), idempotence::namespace);
         set("max-waiting", properties.maxWaiting(), idempotence::maxWaiting);
         return idempotence;
@@ -55,6 +56,13 @@ final class ServerBuilder {
     private static void checkTimeout(Duration timeout) {
         if (timeout.compareTo(Duration.ofMillis(10)) < 0 || timeout.compareTo(Duration.ofMinutes(1)) > 0) {
             throw new IllegalArgumentException("timeout must be 10ms to 1m, got " + timeout);
+        }
+    }
+
+    /** As the filter does, which not every application has: a call of a bean method waits as well. */
+    private static void checkMaxWait(Duration maxWait) {
+        if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0) {
+            throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + maxWait);
         }
     }
 

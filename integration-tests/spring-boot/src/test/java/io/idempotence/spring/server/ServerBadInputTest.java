@@ -3,6 +3,7 @@ package io.idempotence.spring.server;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.Idempotent;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -20,6 +22,7 @@ import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
 import org.springframework.core.env.Environment;
 import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -230,6 +233,32 @@ class ServerBadInputTest {
         assertThat(output)
                 .contains("The idempotence filter has the order -100, and Spring Security's filter has -100")
                 .contains("Set idempotence.server.filter-order to more than -100, or remove it");
+    }
+
+    static class Job {
+        @Idempotent(id = "#id")
+        public void run(String id) {}
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class})
+    @Import(Job.class)
+    static class WithoutRequests {}
+
+    /** Only the filter checked it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"-1s", "11m"})
+    void theWaitOfAnApplicationWithoutRequestsIsReported(String wait, CapturedOutput output) {
+        assertThatThrownBy(() -> new SpringApplicationBuilder(WithoutRequests.class)
+                        .web(WebApplicationType.NONE)
+                        .properties("spring.main.banner-mode=off", "idempotence.server.storage=memory")
+                        .run("--idempotence.server.max-wait=" + wait)
+                        .close())
+                .isNotNull();
+
+        assertThat(output)
+                .contains("The property idempotence.server.max-wait has the value '" + wait + "'")
+                .contains("maxWait must be 0 to 10 minutes, got " + wait);
     }
 
     /** No web server is started. */
