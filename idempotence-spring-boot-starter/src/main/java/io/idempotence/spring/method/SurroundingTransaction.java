@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.IdempotentExecution;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -27,8 +28,9 @@ interface SurroundingTransaction {
     MethodOutcome marked(IdempotentExecution execution, MethodOutcome outcome);
 
     /**
-     * Returns a future of the outcome, which completes when the transaction has ended. A commit counts as an effect of the execution by the
-     * same rules as one within it. After a rollback, also to a savepoint before the call, the outcome is a failure.
+     * Returns a future of the outcome, which completes when the transaction has ended, or at once if a rollback would take nothing back. A
+     * commit counts as an effect of the execution by the same rules as one within it. After a rollback, also to a savepoint before the
+     * call, the outcome is a failure.
      */
     CompletionStage<Object> whenEnded(IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome);
 
@@ -102,6 +104,11 @@ interface SurroundingTransaction {
         @Override
         public CompletionStage<Object> whenEnded(
                 IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome) {
+            if (effects.takesNothingBack()) {
+                return outcome.thrown() != null
+                        ? CompletableFuture.failedFuture(outcome.thrown())
+                        : CompletableFuture.completedFuture(outcome.returned());
+            }
             return CallsOfTransaction.begun(effects, effects.silent()).add(call, execution, outcome);
         }
     }

@@ -68,6 +68,23 @@ final class TransactionEffects {
         }
     }
 
+    /**
+     * Whether a rollback of this thread's transaction takes nothing back: it is one of Spring Batch's {@code ResourcelessTransactionManager},
+     * and nothing else takes part, such as a producer of Kafka or a connection.
+     */
+    boolean takesNothingBack() {
+        Set<Object> taking = TransactionSynchronizationManager.getResourceMap().keySet();
+        return !marks.isOn()
+                && silent.current() == null
+                && !taking.isEmpty()
+                && taking.stream().allMatch(TransactionEffects::isOfBatch);
+    }
+
+    private static boolean isOfBatch(Object manager) {
+        String type = manager.getClass().getName();
+        return type.startsWith("org.springframework.batch.") && type.endsWith(".ResourcelessTransactionManager");
+    }
+
     private static boolean isInExecution() {
         return !IdempotentExecution.current().isEmpty();
     }
