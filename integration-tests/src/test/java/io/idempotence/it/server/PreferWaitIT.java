@@ -33,6 +33,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -174,11 +175,18 @@ class PreferWaitIT {
     }
 
     private void awaitDuplicates(int number) {
-        await().atMost(Duration.ofSeconds(60))
-                .until(() -> events.stream()
-                                .filter(event -> event == IdempotenceEvent.IN_PROGRESS)
-                                .count()
-                        >= number);
+        await().atMost(Duration.ofSeconds(60)).until(() -> waiting() >= number);
+    }
+
+    private long waiting() {
+        return Collections.frequency(events, IdempotenceEvent.IN_PROGRESS);
+    }
+
+    /** A duplicate that did not come to wait shows why. */
+    private static void assertNoneHasEnded(List<CompletableFuture<HttpResponse<byte[]>>> duplicates) {
+        for (CompletableFuture<HttpResponse<byte[]>> each : duplicates) {
+            assertThat(each.isDone() ? text(each.join()) : "").as("%s", each).isEmpty();
+        }
     }
 
     private static void assertReplays(CompletableFuture<HttpResponse<byte[]>> duplicate) {
@@ -239,7 +247,10 @@ class PreferWaitIT {
                 duplicates.add(duplicate(one, "wait=60"));
                 duplicates.add(duplicate(two, "wait=60"));
             }
-            awaitDuplicates(duplicates.size());
+            await().atMost(Duration.ofSeconds(60)).until(() -> {
+                assertNoneHasEnded(duplicates);
+                return waiting() >= duplicates.size();
+            });
         }
         await("only the first attempt is on a thread").until(() -> threadsOfTheContainerInTheFilter() == 1);
         Set<Thread> all = threads();
