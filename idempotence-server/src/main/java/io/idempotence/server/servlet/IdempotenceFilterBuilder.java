@@ -2,6 +2,7 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.http.Refusal;
+import io.idempotence.internal.MaxWait;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import java.net.URI;
@@ -237,7 +238,7 @@ public final class IdempotenceFilterBuilder {
      * @throws IllegalArgumentException if out of range
      */
     public IdempotenceFilterBuilder maxWait(Duration longest) {
-        this.maxWait = RequestSettings.checkedMaxWait(longest);
+        this.maxWait = MaxWait.checked(longest);
         return this;
     }
 

@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.internal.MaxWait;
 import io.idempotence.server.IdempotencePolicy;
 import jakarta.servlet.ServletContext;
 import jakarta.servlet.http.HttpServletRequest;
@@ -26,10 +27,8 @@ public record RequestSettings(boolean isProtected, boolean requiresId, Idempoten
      */
     public RequestSettings {
         Objects.requireNonNull(policy, "policy");
-        checkedMaxWait(maxWait);
+        MaxWait.checked(maxWait);
     }
-
-    private static final Duration LONGEST_WAIT = Duration.ofMinutes(10);
 
     /** The attribute of the application with its {@link Choice}. */
     private static final String CHOICE = RequestSettings.class.getName();
@@ -56,12 +55,5 @@ public record RequestSettings(boolean isProtected, boolean requiresId, Idempoten
         return request.getServletContext().getAttribute(CHOICE) instanceof Choice choice
                 ? choice.of().apply(request, this)
                 : this;
-    }
-
-    static Duration checkedMaxWait(Duration maxWait) {
-        if (maxWait.isNegative() || maxWait.compareTo(LONGEST_WAIT) > 0) {
-            throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + maxWait);
-        }
-        return maxWait;
     }
 }

@@ -1,6 +1,7 @@
 package io.idempotence.spring.method;
 
 import io.idempotence.Idempotent;
+import io.idempotence.internal.MaxWait;
 import io.idempotence.server.IdempotencePolicy;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
@@ -45,10 +46,12 @@ record BeanOperation(
         OperationSettings settings = OperationSettings.of(annotation, faults);
         IdExpression id = IdExpression.of(annotation.id(), method, sources.beans(), faults);
         MethodResult result = MethodResult.of(method, type, json::get, faults);
+        Duration maxWait = settings.maxWait() == null ? sources.maxWait() : settings.maxWait();
         IdempotencePolicy policy = null;
         if (!settings.lacksRecovery(sources.recovery(), faults)) {
             try {
                 policy = settings.policy(sources.policy(), sources.recovery());
+                MaxWait.checked(maxWait);
             } catch (IllegalArgumentException e) {
                 String fault = String.valueOf(e.getMessage());
                 faults.add(fault, settings.fix(fault) + ".");
@@ -68,7 +71,7 @@ record BeanOperation(
                 Objects.requireNonNull(id),
                 Objects.requireNonNull(result),
                 Objects.requireNonNull(policy),
-                settings.maxWait() == null ? sources.maxWait() : settings.maxWait());
+                maxWait);
     }
 
     private static void checkProxy(Method method, Class<?> type, OperationFaults faults) {

@@ -1,5 +1,6 @@
 package io.idempotence.spring.server;
 
+import io.idempotence.internal.MaxWait;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
@@ -42,7 +43,7 @@ final class ServerBuilder {
     Idempotence.Builder idempotence(ServerParts parts) {
         Idempotence.Builder idempotence = Idempotence.builder(parts.storage().storage());
         set("redis.timeout", properties.redis().timeout(), ServerBuilder::checkTimeout);
-        set("max-wait", properties.maxWait(), ServerBuilder::checkMaxWait);
+        set("max-wait", properties.maxWait(), MaxWait::checked);
         set("namespace", parts.namespace().name(), idempotence::namespace);
         set("max-waiting", properties.maxWaiting(), idempotence::maxWaiting);
         return idempotence;
@@ -56,13 +57,6 @@ final class ServerBuilder {
     private static void checkTimeout(Duration timeout) {
         if (timeout.compareTo(Duration.ofMillis(10)) < 0 || timeout.compareTo(Duration.ofMinutes(1)) > 0) {
             throw new IllegalArgumentException("timeout must be 10ms to 1m, got " + timeout);
-        }
-    }
-
-    /** As the filter does, which not every application has: a call of a bean method waits as well. */
-    private static void checkMaxWait(Duration maxWait) {
-        if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0) {
-            throw new IllegalArgumentException("maxWait must be 0 to 10 minutes, got " + maxWait);
         }
     }
 

@@ -193,6 +193,11 @@ final class Misuses {
         }
     }
 
+    static class LongWaitOfABean {
+        @Idempotent(id = "#order", maxWait = "1h")
+        void run(String order) {}
+    }
+
     @RestController
     static class TwoRules {
         @Idempotent(failureRule = {FailureRule.STORE_EVERYTHING, FailureRule.STORE_SUCCESS_ONLY})
@@ -392,6 +397,10 @@ final class Misuses {
                 Arguments.of(
                         LongWait.class,
                         "LongWait.create: maxWait must be 0 to 10 minutes, got 1h.",
+                        "Change maxWait of @Idempotent."),
+                Arguments.of(
+                        LongWaitOfABean.class,
+                        "LongWaitOfABean.run: maxWait must be 0 to 10 minutes",
                         "Change maxWait of @Idempotent."),
                 Arguments.of(
                         TwoRules.class, "TwoRules.create: failureRule has 2 values.", "Set one value for failureRule."),
