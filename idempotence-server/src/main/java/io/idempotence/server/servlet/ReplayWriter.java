@@ -58,31 +58,33 @@ final class ReplayWriter {
             throws IOException {
         boolean clearBuffer = !stored.body().hasRemaining();
         if (!clearBuffer) {
-            writeBody(stored, response);
+            write(stored.body(), encodingFor(response, stored), response);
         }
         new DeferredResponse.StoredRedirect(location, stored.status(), clearBuffer).applyTo(response);
     }
 
     /**
      * Writes the body, if there is one. Containers and filters in front treat a response as empty only if its stream is not touched. A
-     * filter in front that may change the length is told one only if the handler told it, and sees the stream end as the handler ended it.
+     * filter in front that may change the length gets one only if the handler declared one, and sees the stream end as the handler ended
+     * it.
      */
     private static void write(StoredResponse stored, HttpServletResponse response, boolean isAsyncInFront)
             throws IOException {
         boolean mayHaveBody = stored.status() >= 200 && stored.status() != 204 && stored.status() != 304;
         boolean hasBody = mayHaveBody && stored.body().hasRemaining();
         boolean mayBeChanged = Wrappers.mayChangeBodies(response);
+        String encoding = encodingFor(response, stored);
         // Spring Security compares a length with the number of characters, and would add its headers too late.
-        boolean isLengthSure = !mayBeChanged && encodingFor(response, stored) == null;
+        boolean isLengthSure = !mayBeChanged && encoding == null;
         boolean hasLength = hasBody && (stored.output().lengthDeclared() || isLengthSure);
         if (hasLength || (mayHaveBody && isAsyncInFront)) {
             response.setContentLength(stored.body().remaining());
         }
         if (hasBody) {
-            writeBody(stored, response);
+            write(stored.body(), encoding, response);
         }
         if (mayBeChanged) {
-            flushOrClose(stored, response);
+            stored.output().endOn(response, encoding != null);
         }
     }
 
@@ -91,9 +93,9 @@ final class ReplayWriter {
         return Wrappers.overrideWriter(response) ? stored.output().encoding() : null;
     }
 
-    private static void writeBody(StoredResponse stored, HttpServletResponse response) throws IOException {
-        ByteBuffer body = stored.body();
-        String encoding = encodingFor(response, stored);
+    /** @param encoding of {@link #encodingFor} */
+    private static void write(ByteBuffer body, @Nullable String encoding, HttpServletResponse response)
+            throws IOException {
         if (encoding == null) {
             response.getOutputStream().write(body.array(), body.arrayOffset() + body.position(), body.remaining());
             return;
@@ -102,19 +104,5 @@ final class ReplayWriter {
             response.setCharacterEncoding(encoding);
         }
         response.getWriter().append(Charset.forName(encoding).decode(body));
-    }
-
-    private static void flushOrClose(StoredResponse stored, HttpServletResponse response) throws IOException {
-        StoredResponse.BodyOutput output = stored.output();
-        boolean asText = encodingFor(response, stored) != null;
-        if (output.closed() && asText) {
-            response.getWriter().close();
-        } else if (output.closed()) {
-            response.getOutputStream().close();
-        } else if (output.flushed() && asText) {
-            response.getWriter().flush();
-        } else if (output.flushed()) {
-            response.getOutputStream().flush();
-        }
     }
 }

@@ -254,17 +254,10 @@ final class ResponseBuffer implements HandlerOutput {
 
     /** Flushes or closes the target as the handler did, because a filter in front may act only then. */
     private void flushOrCloseAsTheHandlerDid() throws IOException {
-        HttpServletResponse target = target();
-        if (closed && writer != null) {
-            target.getWriter().close();
-        } else if (closed) {
-            target.getOutputStream().close();
-        } else if (flushed && writer != null) {
-            target.getWriter().flush();
-        } else if (flushed) {
-            target.getOutputStream().flush();
+        if (flushed) {
+            output().endOn(target(), writer != null);
         } else if (committed) {
-            target.flushBuffer();
+            target().flushBuffer();
         }
     }
 

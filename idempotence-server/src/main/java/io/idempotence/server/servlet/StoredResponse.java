@@ -2,6 +2,8 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
@@ -52,7 +54,7 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
     /** The bit of the form byte for a body that was written with the writer. */
     private static final int TEXT = 0x10;
 
-    /** The bit of the form byte for a writer or stream that the handler flushed. */
+    /** The bit of the form byte for a writer or stream that the handler flushed or closed. */
     private static final int FLUSHED = 0x20;
 
     /** The bit of the form byte for a writer or stream that the handler closed. */
@@ -98,13 +100,29 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
      * How the handler wrote the body.
      *
      * @param encoding the name of the encoding in which a body of the writer is stored; null if the handler used the stream
-     * @param flushed whether the handler flushed or closed the writer or stream. That of a filter in front may act only then
-     * @param closed whether the handler closed the writer or stream. That of a filter in front may write the end of the body only then
+     * @param flushed whether the handler flushed or closed the writer or stream
+     * @param closed whether the handler closed it
      * @param lengthDeclared whether the handler declared the length of the body
      */
     record BodyOutput(@Nullable String encoding, boolean flushed, boolean closed, boolean lengthDeclared) {
         private static BodyOutput of(int bits, @Nullable String encoding) {
             return new BodyOutput(encoding, (bits & FLUSHED) != 0, (bits & CLOSED) != 0, (bits & LENGTH) != 0);
+        }
+
+        /**
+         * Flushes or closes the stream or writer of a response as the handler did, because one of a filter in front may act only then.
+         *
+         * @param asText whether the body is written with the writer
+         */
+        void endOn(HttpServletResponse response, boolean asText) throws IOException {
+            if (flushed) {
+                var end = asText ? response.getWriter() : response.getOutputStream();
+                if (closed) {
+                    end.close();
+                } else {
+                    end.flush();
+                }
+            }
         }
 
         private int bits() {
@@ -119,7 +137,7 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
         }
     }
 
-    /** A response whose body is a whole array, and was written to the stream without anything else. */
+    /** A response whose body is a whole array, and was written to the stream without a flush, a close or a length. */
     StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
         this(form, new BodyOutput(null, false, false, false), status, headers, ByteBuffer.wrap(body));
     }
