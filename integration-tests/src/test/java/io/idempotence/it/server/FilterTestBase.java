@@ -16,6 +16,7 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
+import io.idempotence.server.servlet.RequestSettings;
 import io.idempotence.server.storage.IdempotenceStorage;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
@@ -211,6 +212,18 @@ abstract class FilterTestBase {
         } catch (UncheckedIOException theContainerCutIt) {
             assertThat(runs).hasValue(1);
         }
+    }
+
+    /** Calls twice behind a filter: the first response has the body, and its replay is the same. */
+    void assertReplayedBehind(Filter inFront, String body, Handler handler) {
+        ServletServer server = serveBehind(inFront, handler);
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo(body);
+        assertSameResponse(first, call(server));
+    }
+
+    static RequestSettings with(IdempotencePolicy policy, RequestSettings settings) {
+        return new RequestSettings(settings.isProtected(), settings.requiresId(), policy, settings.maxWait());
     }
 
     void assertSameResponse(HttpResponse<byte[]> first, HttpResponse<byte[]> second) {

@@ -153,15 +153,11 @@ class LateOwnersIT extends FilterTestBase {
 
     /** A duplicate that the machine delays must not overtake the second owner as well. */
     private RequestSettings chosen(HttpServletRequest request, RequestSettings settings) {
-        return started.getCount() > 0
-                ? settings
-                : new RequestSettings(
-                        settings.isProtected(),
-                        settings.requiresId(),
-                        settings.policy().toBuilder()
-                                .lease(IdempotencePolicy.defaults().lease())
-                                .build(),
-                        settings.maxWait());
+        if (started.getCount() > 0) {
+            return settings;
+        }
+        Duration usual = IdempotencePolicy.defaults().lease();
+        return with(settings.policy().toBuilder().lease(usual).build(), settings);
     }
 
     /** The late owner's response, after another one has taken over and ended with its own. */

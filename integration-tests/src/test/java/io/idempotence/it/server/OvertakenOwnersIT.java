@@ -103,13 +103,7 @@ class OvertakenOwnersIT extends FilterTestBase {
 
     /** A duplicate that the machine delays must not overtake the second owner as well. */
     private RequestSettings chosen(HttpServletRequest request, RequestSettings settings) {
-        return firstStarted.getCount() > 0
-                ? settings
-                : new RequestSettings(
-                        settings.isProtected(),
-                        settings.requiresId(),
-                        IdempotencePolicy.defaults(),
-                        settings.maxWait());
+        return firstStarted.getCount() > 0 ? settings : with(IdempotencePolicy.defaults(), settings);
     }
 
     private CompletableFuture<HttpResponse<byte[]>> send(ServletServer server) {

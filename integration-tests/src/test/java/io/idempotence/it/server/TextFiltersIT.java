@@ -16,6 +16,7 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Locale;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -38,7 +39,11 @@ class TextFiltersIT extends FilterTestBase {
                     response,
                     new PrintWriter(new OutputStreamWriter(response.getOutputStream(), StandardCharsets.UTF_8))));
 
-    /** Does the same behind a filter whose wrapper overrides both methods, as those of Spring Session and Spring Security do. */
+    /** Ends a body only when the handler closes the writer. */
+    private static final Filter ENDING = (request, response, chain) ->
+            chain.doFilter(request, new WithWriter(response, new PrintWriter(StreamFiltersIT.ending(response))));
+
+    /** Puts {@link #UPPER_CASE} behind a filter whose wrapper overrides both methods, as those of Spring Session and Spring Security do. */
     private static final Filter BEHIND_ANOTHER_WRAPPER = (request, response, chain) ->
             UPPER_CASE.doFilter(request, new WithBoth((HttpServletResponse) response), chain);
 
@@ -113,6 +118,19 @@ class TextFiltersIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server);
         assertThat(text(first)).isEqualTo("paid \u00fc");
         assertSameResponse(first, call(server));
+    }
+
+    @Test
+    @DisplayName(
+            "P4: a writer in front that ends a body when it is closed is closed in a replay if the handler closed it")
+    void replayClosesTheWriterAsTheHandlerDid() {
+        for (String body : List.of("paid", "")) {
+            assertReplayedBehind(ENDING, body + ".", (request, response) -> {
+                response.setContentType("text/plain;charset=utf-8");
+                response.getWriter().write(body);
+                response.getWriter().close();
+            });
+        }
     }
 
     @Test
