@@ -37,7 +37,7 @@ import org.springframework.web.client.RestClient;
 
 /**
  * Requests over Apache HttpClient whose deadline passes before they have a connection. They end as not sent; their outcome was once
- * reported as unknown. With HttpClient's own retries, a request that is aborted just before it connects still ends as unknown, because they
+ * reported as unknown. With HttpClient's own retries, a request that is aborted before it has a connection still ends as unknown, because they
  * replace the exception.
  */
 class AbortedConnectIT extends WireMockTestBase {

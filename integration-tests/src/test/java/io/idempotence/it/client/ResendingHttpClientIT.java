@@ -32,9 +32,9 @@ import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.client.RestClient;
 
 /**
- * Apache HttpClient with an interceptor that sends a request again after a failure, behind the step that connects. The connection is gone
- * then, and HttpClient throws what it also throws if a request is aborted before it was sent. It was once reported as not sent, also if
- * HttpClient's own retries sent it before.
+ * Apache HttpClient that sends a request again: its own retries, or an interceptor behind the step that connects. An interceptor that does
+ * so has no connection any more, and gets the exception of a request that was aborted before it was sent. Such calls once ended as not
+ * sent.
  */
 class ResendingHttpClientIT {
     private static final byte[] UNAVAILABLE =
@@ -75,10 +75,7 @@ class ResendingHttpClientIT {
             executed.incrementAndGet();
             await().forever().until(() -> socket.getInputStream().read() < 0);
         })) {
-            Orders orders = WireMockTestBase.target(
-                    WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(http)), shortly()),
-                    server.url());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+            assertUnknown(http, server);
         }
         assertThat(executed).hasValue(1);
     }
@@ -118,10 +115,7 @@ class ResendingHttpClientIT {
                         .build();
                 RawServer server = RawServer.start(
                         (request, socket) -> socket.getOutputStream().write(UNAVAILABLE))) {
-            Orders orders = WireMockTestBase.target(
-                    WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(repeating)), shortly()),
-                    server.url());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+            assertUnknown(repeating, server);
         }
         assertThat(sent).hasValue(2);
     }
@@ -138,17 +132,17 @@ class ResendingHttpClientIT {
                     socket.getOutputStream().write(UNAVAILABLE);
                 })) {
             itself.set(server);
-            Orders orders = WireMockTestBase.target(
-                    WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(repeating)), shortly()),
-                    server.url());
-            assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+            assertUnknown(repeating, server);
         }
     }
 
-    private static IdempotenceClientConfig shortly() {
-        return IdempotenceClientConfig.builder()
+    private static void assertUnknown(CloseableHttpClient client, RawServer server) {
+        IdempotenceClientConfig config = IdempotenceClientConfig.builder()
                 .deadline(Duration.ofMillis(2_500))
                 .maxAttempts(1)
                 .build();
+        Orders orders = WireMockTestBase.target(
+                WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(client)), config), server.url());
+        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
     }
 }
