@@ -307,8 +307,8 @@ class DuplicateWaitTest {
 
         assertRefused(Duplicates.claim(other, call, POLICY, Duration.ofSeconds(3)), Refusal.IN_PROGRESS);
 
-        // After 20, 44, 73, 108, 149 ms and so on, 17 within the three seconds and, on a slow machine, a few more;
-        // each caller for itself would make more than a thousand.
+        // Each interval is a fifth longer than the one before, up to 500 ms: after 20, 44, 73, 108, 149 ms and so on,
+        // 18 times in three seconds, and a few times more on a slow machine. Each of 100 callers would do the same.
         assertThat(storage.count(FaultyStorage.Call.FIND)).isBetween(1L, 40L);
     }
 

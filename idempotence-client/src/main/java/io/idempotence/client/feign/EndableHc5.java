@@ -12,8 +12,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A copy of Feign's client for Apache HttpClient 5 whose requests can be cancelled. HttpClient passes its connection only to requests that
- * are a {@code CancellableDependency}, and Feign's are not. It uses reflection, because this module does not depend on HttpClient.
+ * A copy of Feign's client for Apache HttpClient 5 whose requests can be cancelled, and which reports that HttpClient sent a request again.
+ * HttpClient passes its connection only to requests that are a {@code CancellableDependency}, and Feign's are not. It uses reflection,
+ * because this module does not depend on HttpClient.
  */
 final class EndableHc5 {
     private static final String HTTP_CLIENT = "org.apache.hc.client5.http.classic.HttpClient";

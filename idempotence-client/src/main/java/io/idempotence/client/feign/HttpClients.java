@@ -42,7 +42,7 @@ final class HttpClients {
             "org.springframework.cloud.openfeign.loadbalancer.FeignBlockingLoadBalancerClient",
             "io.idempotence.spring.client.OnceBalancedClient");
 
-    /** What these clients of Feign hold if it sends a request once. Any other class may wrap one of these, and send again after a failure. */
+    /** The HTTP clients inside of Feign's that send a request once. Any other may wrap one of these, and send again after a failure. */
     private static final Set<String> SENDING_ONCE = Set.of(
             "org.apache.hc.client5.http.impl.classic.InternalHttpClient",
             "org.apache.hc.client5.http.impl.classic.MinimalHttpClient",
@@ -200,7 +200,7 @@ final class HttpClients {
      * Whether a failure to connect proves that nothing was sent. It does if the client never repeats a request by itself, or if its
      * exceptions show a repetition, as OkHttp's do. HttpURLConnection sends a request again when a kept connection breaks, unless it
      * streams a body. Apache HttpClient repeats methods that HTTP defines as idempotent, and java.net.http repeats all of them if
-     * configured to. An unknown client may do anything, and so may one that a client of Feign holds.
+     * configured to. An unknown client may do anything, also inside of a client of Feign.
      */
     boolean sendsOnce(Request request) {
         if (!handedOnOnce) {
@@ -236,6 +236,7 @@ final class HttpClients {
         return KNOWN.contains(sending.getClass().getName());
     }
 
+    /** Whether the client of Feign holds an HTTP client that sends a request once. */
     private boolean holdsOneThatSendsOnce() {
         try {
             Object http = FeignInternals.field(sending, sending.getClass(), "client");

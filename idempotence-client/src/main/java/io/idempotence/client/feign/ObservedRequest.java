@@ -200,6 +200,7 @@ final class ObservedRequest {
         } else if (!client.isJava11()) {
             connect = Deadline.clip(connect, Long.highestOneBit(millisLeft));
         } else if (client.keepsItsRedirects(connect)) {
+            // Feign then replaces it.
             connect++;
         }
         return new Request.Options(

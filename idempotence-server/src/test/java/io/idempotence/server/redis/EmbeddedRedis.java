@@ -150,19 +150,19 @@ public final class EmbeddedRedis implements AutoCloseable {
         return builder(addresses).build();
     }
 
-    /** Of such a storage. */
+    /** A builder of a storage that waits as long as that of {@link #connect(String)}. */
     static RedisIdempotenceStorage.Builder builder(String addresses) {
         return RedisIdempotenceStorage.builder(addresses)
                 .client(patientClient().build())
                 .pool(patientPool());
     }
 
-    /** A client that waits for replies for as long. */
+    /** The settings of a client that waits for replies longer than a busy machine pauses. */
     static DefaultJedisClientConfig.Builder patientClient() {
         return DefaultJedisClientConfig.builder().timeoutMillis((int) PATIENCE.toMillis());
     }
 
-    /** A pool whose callers wait for connections for as long. */
+    /** The settings of a pool whose callers wait for connections longer than a busy machine pauses. */
     static ConnectionPoolConfig patientPool() {
         ConnectionPoolConfig pool = RedisConnector.defaultPoolConfig();
         pool.setMaxWait(PATIENCE);

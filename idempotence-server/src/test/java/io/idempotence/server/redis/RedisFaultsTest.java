@@ -247,11 +247,7 @@ class RedisFaultsTest {
             Awaitility.await()
                     .ignoreExceptionsInstanceOf(StorageUnavailableException.class)
                     .until(() -> storage.renew(claim, Claims.LEASE), renewed -> true);
-            try (RedisIdempotenceStorage patient = RedisIdempotenceStorage.builder(redis.address())
-                    .client(DefaultJedisClientConfig.builder()
-                            .socketTimeoutMillis(60_000)
-                            .build())
-                    .build()) {
+            try (RedisIdempotenceStorage patient = redis.connect()) {
                 assertThat(patient.complete(claim, large, Claims.RETENTION)).isEqualTo(new WriteResult.Done());
             }
         }

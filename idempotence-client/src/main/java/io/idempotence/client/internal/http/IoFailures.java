@@ -44,7 +44,7 @@ public final class IoFailures {
 
     private IoFailures() {}
 
-    /** Whether no byte of the request was sent: there was no connection, it was aborted in time, or OkHttp's executor rejected the call. */
+    /** Whether no byte of the request was sent: there was no connection, it was aborted before, or OkHttp's executor rejected the call. */
     public static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
                         || e instanceof UnknownHostException
@@ -96,7 +96,7 @@ public final class IoFailures {
                 && isOnlyOfHttpClient(trace);
     }
 
-    /** Whether all steps are HttpClient's own. An interceptor between them may have sent the request before, which also uses up its connection. */
+    /** Whether all steps are HttpClient's own. After an interceptor has sent the request, it has no connection either. */
     private static boolean isOnlyOfHttpClient(StackTraceElement[] trace) {
         return Arrays.stream(trace)
                 .takeWhile(frame -> !frame.getMethodName().equals("doExecute"))
