@@ -7,6 +7,9 @@ import io.idempotence.Idempotent;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -30,6 +33,10 @@ import org.springframework.transaction.support.TransactionTemplate;
 /** The transactions of Spring Batch without a database, whose rollback takes nothing back. */
 @Timeout(180)
 class ResourcelessTransactionsTest {
+    private static final AtomicInteger RUNS = new AtomicInteger();
+    private static ConfigurableApplicationContext application;
+    private static Payments payments;
+
     private final String id = UUID.randomUUID().toString();
 
     @Configuration(proxyBeanMethods = false)
@@ -49,11 +56,9 @@ class ResourcelessTransactionsTest {
     }
 
     static class Payments {
-        private final AtomicInteger runs = new AtomicInteger();
-
         @Idempotent(id = "#id")
         public int pay(String id) {
-            return runs.incrementAndGet();
+            return RUNS.incrementAndGet();
         }
 
         @Idempotent(id = "#id")
@@ -64,24 +69,36 @@ class ResourcelessTransactionsTest {
                 TransactionSynchronizationManager.registerSynchronization(
                         new ResourceHolderSynchronization<>(holder, this) {});
             }
-            return runs.incrementAndGet();
+            return RUNS.incrementAndGet();
         }
 
         @Idempotent(id = "#id")
         public int fail(String id) {
-            throw new IllegalStateException("run " + runs.incrementAndGet());
+            throw new IllegalStateException("run " + RUNS.incrementAndGet());
         }
     }
 
-    private static ConfigurableApplicationContext start() {
-        return new SpringApplicationBuilder(Application.class)
+    @BeforeAll
+    static void start() {
+        application = new SpringApplicationBuilder(Application.class)
                 .web(WebApplicationType.NONE)
                 .properties("spring.main.banner-mode=off", "idempotence.server.storage=memory")
                 .run();
+        payments = application.getBean(Payments.class);
+    }
+
+    @AfterAll
+    static void stop() {
+        application.close();
+    }
+
+    @BeforeEach
+    void countAnew() {
+        RUNS.set(0);
     }
 
     /** A step may have one that is no bean. */
-    private static TransactionTemplate chunk(ConfigurableApplicationContext application, boolean isBean) {
+    private static TransactionTemplate chunk(boolean isBean) {
         return new TransactionTemplate(
                 isBean
                         ? application.getBean("batch", PlatformTransactionManager.class)
@@ -93,57 +110,45 @@ class ResourcelessTransactionsTest {
     @ValueSource(booleans = {false, true})
     @DisplayName("P2: what ran in a chunk without a database does not run again after the chunk has failed")
     void whatRanInAChunkThatFailsDoesNotRunAgain(boolean isBean) {
-        try (ConfigurableApplicationContext application = start()) {
-            Payments payments = application.getBean(Payments.class);
-            chunk(application, isBean).executeWithoutResult(chunk -> {
-                payments.pay(id);
-                chunk.setRollbackOnly();
-            });
-            assertThat(payments.pay(id)).isEqualTo(1);
-        }
+        chunk(isBean).executeWithoutResult(chunk -> {
+            payments.pay(id);
+            chunk.setRollbackOnly();
+        });
+        assertThat(payments.pay(id)).isEqualTo(1);
     }
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aFailureInAChunkReleasesTheId(boolean isBean) {
-        try (ConfigurableApplicationContext application = start()) {
-            Payments payments = application.getBean(Payments.class);
-            chunk(application, isBean)
-                    .executeWithoutResult(
-                            chunk -> assertThatThrownBy(() -> payments.fail(id)).hasMessage("run 1"));
-            assertThatThrownBy(() -> payments.fail(id)).hasMessage("run 2");
-        }
+        chunk(isBean)
+                .executeWithoutResult(
+                        chunk -> assertThatThrownBy(() -> payments.fail(id)).hasMessage("run 1"));
+        assertThatThrownBy(() -> payments.fail(id)).hasMessage("run 2");
     }
 
     /** One that is no bean has no listener. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aTransactionOfADatabaseInAChunkStillDecides(boolean isBean) {
-        try (ConfigurableApplicationContext application = start()) {
-            Payments payments = application.getBean(Payments.class);
-            TransactionTemplate database = new TransactionTemplate(
-                    isBean
-                            ? application.getBean(DataSourceTransactionManager.class)
-                            : new DataSourceTransactionManager(application.getBean(DataSource.class)));
-            chunk(application, false)
-                    .executeWithoutResult(chunk -> database.executeWithoutResult(within -> {
-                        payments.pay(id);
-                        within.setRollbackOnly();
-                    }));
-            assertThat(payments.pay(id)).isEqualTo(2);
-        }
+        TransactionTemplate database = new TransactionTemplate(
+                isBean
+                        ? application.getBean(DataSourceTransactionManager.class)
+                        : new DataSourceTransactionManager(application.getBean(DataSource.class)));
+        chunk(false)
+                .executeWithoutResult(chunk -> database.executeWithoutResult(within -> {
+                    payments.pay(id);
+                    within.setRollbackOnly();
+                }));
+        assertThat(payments.pay(id)).isEqualTo(2);
     }
 
     /** As a transactional producer of Kafka does. */
     @Test
     void aResourceThatEndsWithTheChunkDecides() {
-        try (ConfigurableApplicationContext application = start()) {
-            Payments payments = application.getBean(Payments.class);
-            chunk(application, true).executeWithoutResult(chunk -> {
-                payments.payWithAResource(id);
-                chunk.setRollbackOnly();
-            });
-            assertThat(payments.payWithAResource(id)).isEqualTo(2);
-        }
+        chunk(true).executeWithoutResult(chunk -> {
+            payments.payWithAResource(id);
+            chunk.setRollbackOnly();
+        });
+        assertThat(payments.payWithAResource(id)).isEqualTo(2);
     }
 }
