@@ -16,6 +16,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
@@ -33,6 +34,9 @@ final class StorageGuard implements AutoCloseable {
     static final int MOST_SLOW_CALLERS = 64;
 
     private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+    /** Slow calls that began within this time of each other count as one, because one pause delays all calls that are under way. */
+    private static final long ONE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     private static final int WINDOW = 20;
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
@@ -81,6 +85,8 @@ final class StorageGuard implements AutoCloseable {
     private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
     /** How many fast successes the breaker has counted since a failure, a slow call, or a change of its state. */
     private final AtomicInteger fastInARow = new AtomicInteger();
+    /** When the last slow call began that the breaker has counted. */
+    private final AtomicLong lastSlow;
 
     private volatile Runnable onRecovery = () -> {};
     private volatile BooleanSupplier isAwaited = () -> false;
@@ -100,6 +106,7 @@ final class StorageGuard implements AutoCloseable {
         this.slowCallNanos =
                 breaker.getCircuitBreakerConfig().getSlowCallDurationThreshold().toNanos();
         this.nanoTime = nanoTime;
+        this.lastSlow = new AtomicLong(nanoTime.getAsLong() - ONE_PAUSE_NANOS);
         this.events = events;
         this.probe = probe;
         this.breaker = breaker;
@@ -245,11 +252,16 @@ final class StorageGuard implements AutoCloseable {
         prober.startMissingThread();
     }
 
-    /** Counts a success, unless the window of the closed breaker has only fast ones: one more would change nothing. */
+    /**
+     * Counts a success, unless the window of the closed breaker has only fast ones: one more would change nothing. Does not count a slow one
+     * if another one that began about when it did is counted.
+     */
     private void countSuccess(Caller caller) {
         long nanos = nanoTime.getAsLong() - caller.start;
         boolean isFast = nanos < slowCallNanos;
-        if (isFast && fastInARow.get() >= WINDOW && !caller.isTrial) {
+        boolean isOneOfMany = isFast ? fastInARow.get() >= WINDOW : !isFirstOfItsPause(caller);
+        // Trials are few, and each one counts.
+        if (isOneOfMany && !caller.isTrial) {
             return;
         }
         if (isFast) {
@@ -260,6 +272,12 @@ final class StorageGuard implements AutoCloseable {
             // Reset after the breaker has counted the slow call: the fast calls that replace it must be counted.
             fastInARow.set(0);
         }
+    }
+
+    /** Whether a slow call began later than those that were delayed together with the last counted one. */
+    private boolean isFirstOfItsPause(Caller caller) {
+        long last = lastSlow.get();
+        return caller.start - last >= ONE_PAUSE_NANOS && lastSlow.compareAndSet(last, caller.start);
     }
 
     private void failed(Caller caller, Throwable e, Runnable withoutResult) {

@@ -175,6 +175,35 @@ class StorageGuardTest {
     }
 
     @Test
+    @DisplayName("calls that one pause delays, of this process or of the storage, open nothing")
+    void onePauseOpensNothing() throws Exception {
+        AtomicLong now = new AtomicLong();
+        int callsAtOnce = 30;
+        CountDownLatch arrived = new CountDownLatch(callsAtOnce);
+        CountDownLatch goOn = new CountDownLatch(1);
+        List<Future<String>> calls = new ArrayList<>();
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+            for (int i = 0; i < callsAtOnce; i++) {
+                calls.add(callers.submit(() -> guard.call(() -> {
+                    arrived.countDown();
+                    hang(goOn);
+                    return "responded";
+                })));
+            }
+            arrived.await();
+            now.addAndGet(Duration.ofSeconds(2).toNanos());
+            goOn.countDown();
+            for (Future<String> call : calls) {
+                assertThat(call.get()).isEqualTo("responded");
+            }
+            assertThat(guard.isOpen()).isFalse();
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    @Test
     @DisplayName("calls that began before an outage let no more trials through when they fail after it")
     void callsFromBeforeTheOutageAddNoTrials() throws Exception {
         int earlier = 30;

@@ -199,7 +199,8 @@ public interface IdempotenceStorage extends AutoCloseable {
 
     /**
      * The duration from which a call counts as slow. If four fifths of the latest calls are slow, attempts are refused until the storage is
-     * faster, because it would hold the threads of the application. Must be longer than the calls of a healthy storage take.
+     * faster, because it would hold the threads of the application. Slow calls that began within 100 ms of each other count as one, because
+     * one pause delays them all. Must be longer than the calls of a healthy storage take.
      *
      * @return at least 1 ms; one second unless overridden
      */
