@@ -88,6 +88,7 @@ class CircuitBreakersTest extends OrdersConsumer {
     static void start(CapturedOutput output) {
         application = run(
                 Application.class,
+                "idempotence.client.deadline=10s",
                 "spring.cloud.openfeign.circuitbreaker.enabled=true",
                 "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
                 "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=30s",

@@ -65,11 +65,16 @@ abstract class OrdersConsumer {
         provider.executions().set(0);
     }
 
+    /** Its calls may take longer than a busy machine pauses. */
     static ConfigurableApplicationContext run(Class<?> application, String... properties) {
         return new SpringApplicationBuilder(application)
                 .profiles("circuit-breakers")
                 .web(WebApplicationType.NONE)
-                .properties("proxy=" + proxy.url(), "spring.main.banner-mode=off", "idempotence.client.retry.wait=1ms")
+                .properties(
+                        "proxy=" + proxy.url(),
+                        "spring.main.banner-mode=off",
+                        "idempotence.client.deadline=2m",
+                        "idempotence.client.retry.wait=1ms")
                 .run(Stream.of(properties).map(property -> "--" + property).toArray(String[]::new));
     }
 }
