@@ -6,6 +6,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.DisposableBean;
+import org.springframework.beans.factory.HierarchicalBeanFactory;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
@@ -15,12 +18,14 @@ import org.springframework.transaction.TransactionExecutionListener;
 import org.springframework.transaction.TransactionManager;
 
 /** The post-processor that adds a listener to every transaction manager, even to one that was created before it. */
-final class TransactionManagers implements BeanPostProcessor, SmartInitializingSingleton {
+final class TransactionManagers implements BeanPostProcessor, SmartInitializingSingleton, DisposableBean {
     private static final Logger LOG = LoggerFactory.getLogger(TransactionManagers.class);
 
     private final TransactionExecutionListener listener;
     private final ConfigurableListableBeanFactory beans;
     private final Set<String> seen = ConcurrentHashMap.newKeySet();
+    /** Those of parent contexts, which outlive this one. */
+    private final List<ConfigurableTransactionManager> ofParents = new ArrayList<>();
 
     TransactionManagers(TransactionEffects effects, ConfigurableListableBeanFactory beans) {
         this.listener = effects.new Listener();
@@ -30,11 +35,44 @@ final class TransactionManagers implements BeanPostProcessor, SmartInitializingS
     /** Another post-processor may depend on a manager, which is then created before this one sees beans. */
     @Override
     public void afterSingletonsInstantiated() {
-        for (String name : beans.getBeanNamesForType(TransactionManager.class, false, false)) {
+        for (String name : namesIn(beans)) {
             if (beans.containsSingleton(name) && !seen.contains(name)) {
                 postProcessAfterInitialization(beans.getBean(name), name);
             }
         }
+        if (beans.getParentBeanFactory() instanceof ListableBeanFactory parent) {
+            addToParent(parent);
+        }
+    }
+
+    /** No post-processor sees the beans of a parent context, unless that has the starter, too. */
+    private void addToParent(ListableBeanFactory parent) {
+        if (parent.getBeanNamesForType(TransactionManagers.class, true, false).length > 0) {
+            return;
+        }
+        for (String name : namesIn(parent)) {
+            Object bean = postProcessAfterInitialization(parent.getBean(name), name);
+            if (bean instanceof ConfigurableTransactionManager manager) {
+                ofParents.add(manager);
+            }
+        }
+        if (parent instanceof HierarchicalBeanFactory child
+                && child.getParentBeanFactory() instanceof ListableBeanFactory next) {
+            addToParent(next);
+        }
+    }
+
+    @Override
+    public void destroy() {
+        for (ConfigurableTransactionManager manager : ofParents) {
+            List<TransactionExecutionListener> others = new ArrayList<>(manager.getTransactionExecutionListeners());
+            others.remove(listener);
+            manager.setTransactionExecutionListeners(others);
+        }
+    }
+
+    private static String[] namesIn(ListableBeanFactory factory) {
+        return factory.getBeanNamesForType(TransactionManager.class, false, false);
     }
 
     @Override
