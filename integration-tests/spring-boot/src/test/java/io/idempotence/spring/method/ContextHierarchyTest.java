@@ -97,4 +97,10 @@ class ContextHierarchyTest {
                     .isEmpty();
         }
     }
+
+    @Test
+    @DisplayName("P6: the commits of a transaction manager in a parent context that has the starter, too, are seen")
+    void commitsInAParentWithTheStarterAreSeen() {
+        application(Parent.class).run(ContextHierarchyTest::assertCommitsAreSeen);
+    }
 }
