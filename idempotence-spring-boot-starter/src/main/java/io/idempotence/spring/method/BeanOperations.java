@@ -13,9 +13,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
-import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
 import org.springframework.core.MethodClassKey;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
@@ -27,7 +28,7 @@ import org.springframework.util.ConcurrentReferenceHashMap;
  * The bean methods with an {@code @Idempotent} that has an {@code id}. Beans are searched when they are created, so that a fault fails the
  * start. Thread-safe.
  */
-final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcessor {
+final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryPostProcessor {
     /** The bean that serves requests in an application with WebFlux. */
     private static final String WEB_HANDLER = "webHandler";
 
@@ -58,6 +59,10 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
     }
 
     // ---- at start
+
+    /** Only for its place: before Spring creates other post-processors of bean factories, and the beans that these depend on. */
+    @Override
+    public void postProcessBeanDefinitionRegistry(BeanDefinitionRegistry registry) {}
 
     /** Another post-processor may depend on beans, which are then created before this one sees them, and before Spring makes proxies. */
     @Override
@@ -130,7 +135,7 @@ final class BeanOperations implements BeanPostProcessor, BeanFactoryPostProcesso
                             .add(
                                     "the bean '" + beanName
                                             + "' is created so early that Spring cannot intercept its calls",
-                                    "Let the BeanPostProcessor that depends on '" + beanName
+                                    "Let the post-processor that depends on '" + beanName
                                             + "' look it up later, for example by an ObjectProvider or with @Lazy."));
         }
     }
