@@ -80,7 +80,11 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
 
     @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
-        Class<?> type = ClassUtils.getUserClass(bean);
+        see(ClassUtils.getUserClass(bean), beanName);
+        return bean;
+    }
+
+    private void see(Class<?> type, String beanName) {
         if (isAnnotatedClass(type)) {
             early.remove(beanName);
             beansOfClasses.add(beanName);
@@ -93,17 +97,21 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
                 failOn(faults);
             }
         }
-        return bean;
     }
 
-    /** Calls of a proxy without a class, such as a repository or an HTTP client, are not intercepted. */
+    /**
+     * Sees what a {@code FactoryBean} makes, which Spring passes on here only. Calls of a proxy without a class, such as a repository or an
+     * HTTP client, are not intercepted.
+     */
     @Override
     public Object postProcessAfterInitialization(Object bean, String beanName) {
+        if (beansOfClasses.contains(beanName)) {
+            return bean;
+        }
+        Object target = AopProxyUtils.getSingletonTarget(bean);
+        see(ClassUtils.getUserClass(target == null ? bean : target), beanName);
         Class<?> type = bean.getClass();
-        if (Proxy.isProxyClass(type)
-                && !beansOfClasses.contains(beanName)
-                && isAnnotated(type)
-                && !isOfAnnotatedClass(bean)) {
+        if (Proxy.isProxyClass(type) && isAnnotated(type) && !isOfAnnotatedClass(bean)) {
             if (handlers == null) {
                 bareProxies.put(beanName, type);
             } else {

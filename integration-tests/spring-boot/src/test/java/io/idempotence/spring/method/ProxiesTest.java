@@ -123,6 +123,43 @@ class ProxiesTest {
         });
     }
 
+    static class MistakenPayments {
+        @Idempotent(id = "#id")
+        public final String pay(String id) {
+            return id;
+        }
+
+        @Idempotent
+        public String refund(String id) {
+            return id;
+        }
+    }
+
+    static class MistakenFactory implements FactoryBean<MistakenPayments> {
+        @Override
+        public MistakenPayments getObject() {
+            return new MistakenPayments();
+        }
+
+        @Override
+        public Class<?> getObjectType() {
+            return MistakenPayments.class;
+        }
+    }
+
+    record UserOfMistakes(MistakenPayments payments) {}
+
+    /** Both methods ran for every call. */
+    @Test
+    void aMistakeInWhatAFactoryMakesFailsTheStart() {
+        application()
+                .withBean("payments", MistakenFactory.class)
+                .withBean(UserOfMistakes.class)
+                .run(context -> assertThat(context.getStartupFailure())
+                        .hasMessageContaining("MistakenPayments.pay: it is final")
+                        .hasMessageContaining("MistakenPayments.refund: it is in no handler mapping"));
+    }
+
     @Test
     void aScopedProxyOfABeanIsNoMistake() {
         application().withUserConfiguration(Scoped.class).run(context -> {
