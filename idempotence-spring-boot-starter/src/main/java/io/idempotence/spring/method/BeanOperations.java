@@ -40,7 +40,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     /** Classes with annotations, until the start is complete. */
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
     /** The beans of such classes. Something may wrap them in a proxy later. */
-    private final Set<String> beansOfClasses = ConcurrentHashMap.newKeySet();
+    private final Map<String, Class<?>> beansOfClasses = new ConcurrentHashMap<>();
     /** The beans of such classes that were created before this post-processor saw beans, and perhaps before those that make proxies. */
     private final Set<String> early = ConcurrentHashMap.newKeySet();
     /** Proxies without a class, by the names of their beans, until the start is complete. */
@@ -87,7 +87,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private void see(Class<?> type, String beanName) {
         if (isAnnotatedClass(type)) {
             early.remove(beanName);
-            beansOfClasses.add(beanName);
+            beansOfClasses.put(beanName, type);
             Optional<Set<MethodClassKey>> started = handlers;
             if (started == null) {
                 found.add(type);
@@ -105,7 +105,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
      */
     @Override
     public Object postProcessAfterInitialization(Object bean, String beanName) {
-        if (beansOfClasses.contains(beanName)) {
+        if (beansOfClasses.containsKey(beanName)) {
             return bean;
         }
         Object target = AopProxyUtils.getSingletonTarget(bean);
@@ -148,6 +148,20 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
         }
     }
 
+    /** Spring makes no proxies of some beans, such as aspects. */
+    private void addUnproxied(String beanName, Class<?> type, List<OperationFault> faults) {
+        Object bean = sources.beans().getSingleton(beanName);
+        if (bean != null && bean.getClass() == type) {
+            annotated(type).keySet().stream()
+                    .filter(method -> covers(method, type))
+                    .forEach(method -> sources.faultsAt(type, method, faults)
+                            .add(
+                                    "the bean '" + beanName
+                                            + "' is of a kind whose calls Spring does not intercept, such as an aspect",
+                                    "Move @Idempotent with its id to a method of another bean."));
+        }
+    }
+
     private void addBareProxy(String beanName, Class<?> type, List<OperationFault> faults) {
         annotated(type).keySet().stream()
                 .filter(method -> covers(method, type))
@@ -173,6 +187,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
             find(type, started, faults);
         }
         found.clear();
+        beansOfClasses.forEach((beanName, type) -> addUnproxied(beanName, type, faults));
         bareProxies.forEach((beanName, type) -> addBareProxy(beanName, type, faults));
         bareProxies.clear();
     }

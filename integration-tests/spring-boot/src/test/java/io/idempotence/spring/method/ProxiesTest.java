@@ -6,6 +6,7 @@ import io.idempotence.Idempotent;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.lang.reflect.Proxy;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.aspectj.lang.annotation.Aspect;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -18,6 +19,7 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.EnableAspectJAutoProxy;
 import org.springframework.context.annotation.Scope;
 import org.springframework.context.annotation.ScopedProxyMode;
 
@@ -158,6 +160,34 @@ class ProxiesTest {
                 .run(context -> assertThat(context.getStartupFailure())
                         .hasMessageContaining("MistakenPayments.pay: it is final")
                         .hasMessageContaining("MistakenPayments.refund: it is in no handler mapping"));
+    }
+
+    @Aspect
+    static class Auditor {
+        @Idempotent(id = "#id")
+        public String audit(String id) {
+            return id;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAspectJAutoProxy
+    static class WithAspects {
+        @Bean
+        Auditor auditor() {
+            return new Auditor();
+        }
+    }
+
+    /** The method ran for every call. */
+    @Test
+    void anAspectIsNotInterceptedAndFailsTheStart() {
+        application()
+                .withUserConfiguration(WithAspects.class)
+                .run(context -> assertThat(context.getStartupFailure())
+                        .hasMessageContaining(
+                                "Auditor.audit: the bean 'auditor' is of a kind whose calls Spring does not"
+                                        + " intercept, such as an aspect"));
     }
 
     @Test
