@@ -2,10 +2,12 @@ package io.idempotence.server;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.internal.DaemonThreads;
+import io.idempotence.internal.Millis;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.function.Function;
@@ -40,7 +42,9 @@ record EngineParts(
     private static final int GIVERS_BACK = 4;
 
     static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaiting) {
-        StorageGuard guard = new StorageGuard(events, probe(storage, namespace), storage.slowCall());
+        Duration slowCall = storage.slowCall();
+        Millis.checked("slowCall() of " + storage.getClass().getName(), slowCall);
+        StorageGuard guard = new StorageGuard(events, probe(storage, namespace), slowCall);
         return over(storage, guard, events, maxWaiting, DaemonThreads::named);
     }
 

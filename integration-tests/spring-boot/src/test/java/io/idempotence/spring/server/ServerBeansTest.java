@@ -2,6 +2,7 @@ package io.idempotence.spring.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
+import static org.mockito.Mockito.mock;
 
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
@@ -167,6 +168,16 @@ class ServerBeansTest {
             assertThat(context.getBean(IdempotenceFilterRegistrationBean.class).getOrder())
                     .isEqualTo(7);
         });
+    }
+
+    /** A mock returns a duration of zero. The message named a part of the circuit breaker. */
+    @Test
+    void aStorageWithoutADurationOfSlowCallsIsNamed() {
+        web.withBean(IdempotenceStorage.class, () -> mock(IdempotenceStorage.class))
+                .run(context -> assertThat(context.getStartupFailure())
+                        .rootCause()
+                        .hasMessageMatching(
+                                "slowCall\\(\\) of .*IdempotenceStorage.* must be at least 1 ms, got PT0S"));
     }
 
     @Test
