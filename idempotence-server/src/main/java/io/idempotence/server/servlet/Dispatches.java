@@ -76,6 +76,10 @@ final class Dispatches implements Executor {
 
     @Override
     public void execute(Runnable task) {
+        if (!container().isAsyncStarted()) {
+            // A handler may catch this, and write its response in another way.
+            throw new IllegalStateException("asynchronous processing was not started");
+        }
         synchronized (this) {
             listeners.add(task);
         }

@@ -5,6 +5,7 @@ import jakarta.servlet.WriteListener;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.Writer;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 
 /** The destination of what a handler writes. */
@@ -35,6 +36,7 @@ interface HandlerOutput {
         private final HandlerOutput output;
         private final BodyBuffer body;
         private final Executor afterDispatch;
+        private boolean hasListener;
 
         /** @param afterDispatch runs the listener, which a container calls when the dispatch has ended */
         HeldStream(HandlerOutput output, BodyBuffer body, Executor afterDispatch) {
@@ -50,6 +52,10 @@ interface HandlerOutput {
 
         @Override
         public void setWriteListener(WriteListener listener) {
+            Objects.requireNonNull(listener, "listener");
+            if (hasListener) {
+                throw new IllegalStateException("setWriteListener() was called for this response");
+            }
             afterDispatch.execute(() -> {
                 try {
                     listener.onWritePossible();
@@ -57,6 +63,7 @@ interface HandlerOutput {
                     listener.onError(e);
                 }
             });
+            hasListener = true;
         }
 
         @Override

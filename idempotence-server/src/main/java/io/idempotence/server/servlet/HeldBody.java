@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -271,17 +272,26 @@ final class HeldBody {
 
         @Override
         public void setReadListener(ReadListener listener) {
+            Objects.requireNonNull(listener, "listener");
+            if (this.listener != null) {
+                throw new IllegalStateException("setReadListener() was called for this request");
+            }
             this.listener = listener;
-            afterDispatch.execute(() -> callListener(listener, () -> {
-                int before = -1;
-                while (!isFinished() && bytes.available() != before) {
-                    before = bytes.available();
-                    listener.onDataAvailable();
-                }
-                if (isFinished() && endIsReported.compareAndSet(false, true)) {
-                    listener.onAllDataRead();
-                }
-            }));
+            try {
+                afterDispatch.execute(() -> callListener(listener, () -> {
+                    int before = -1;
+                    while (!isFinished() && bytes.available() != before) {
+                        before = bytes.available();
+                        listener.onDataAvailable();
+                    }
+                    if (isFinished() && endIsReported.compareAndSet(false, true)) {
+                        listener.onAllDataRead();
+                    }
+                }));
+            } catch (RuntimeException e) {
+                this.listener = null;
+                throw e;
+            }
         }
 
         /** A call of a listener. */
