@@ -27,6 +27,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     private volatile @Nullable HeldAsyncContext latest;
     private volatile @Nullable Throwable notGiven;
+    private volatile boolean dispatched;
 
     AsyncProcessing(
             Dispatches dispatches,
@@ -41,6 +42,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         this.request = new HeldRequest(request, body, this);
         this.response = end.response().including(this::isIncluding);
         this.buffer = end.buffer();
+        dispatches.onFailedListener(this::endAfter);
     }
 
     /** The request that the handler reads. */
@@ -65,12 +67,11 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
      * Returns what the handler gets in an ASYNC dispatch: the request and response with which it started the processing, around those that
      * arrived.
      *
-     * @throws ServletException if the response of the previous dispatch was not accepted. A container cuts a response short only if a
-     *     dispatch throws
+     * @throws ServletException if {@link #abort} has ended the processing
      */
     ForHandler inDispatch(HttpServletRequest arrived, HttpServletResponse target) throws ServletException {
         if (notGiven != null) {
-            throw new ServletException("the container or a filter in front did not accept a response", notGiven);
+            throw new ServletException("asynchronous processing ended without a whole response", notGiven);
         }
         HttpServletRequest ofHandler = arrived;
         if (!HeldRequest.reads(arrived, body)) {
@@ -155,6 +156,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     private HeldAsyncContext started(HeldAsyncContext context) {
         context.watch(new Ending());
         latest = context;
+        dispatched = false;
         dispatches.startedAsync();
         return context;
     }
@@ -173,6 +175,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     /** Stops holding the response before a dispatch that this filter does not see, because nothing would deliver it. */
     @Override
     public void beforeDispatch() {
+        dispatched = true;
         if (!seesDispatches) {
             buffer.stopHolding();
             if (!Wrappers.isSureToBeDelivered(response.target())) {
@@ -182,8 +185,8 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     }
 
     /**
-     * Ends asynchronous processing whose response was not delivered, or only in part. Completing it would make the response look whole. A
-     * container cuts a response short only if a dispatch throws.
+     * Ends asynchronous processing whose response was not written or delivered, or only in part. Completing it would make the response look
+     * whole. A container cuts a response short only if a dispatch throws.
      */
     @Override
     public void abort(AsyncContext container, Throwable why) {
@@ -199,6 +202,15 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
             container.dispatch();
         } catch (IllegalStateException e) {
             LOG.debug("The container has ended the response already", e);
+        }
+    }
+
+    /** Ends the processing of a handler whose listener has failed, as a container does if the listener has not ended it. */
+    private void endAfter(Throwable failure) {
+        if (!dispatched && !end.hasEnded()) {
+            // Jetty announces no end if a dispatch throws after bytes have left.
+            end.endUnseen();
+            abort(container().getAsyncContext(), failure);
         }
     }
 
@@ -239,6 +251,11 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     @Override
     public void finish() {
+        Throwable failure = dispatches.failedListener();
+        if (failure != null && !end.hasEndedItself()) {
+            end.endUnseen();
+            throw new IllegalStateException("a listener failed before the response was whole", failure);
+        }
         end.finish();
     }
 

@@ -2,17 +2,20 @@ package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
 import jakarta.servlet.http.HttpServletRequest;
+import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Queue;
-import java.util.concurrent.Executor;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The dispatches of one request, shared by the thread that dispatches and the threads of asynchronous handlers. As an executor it runs the
- * listeners of non-blocking streams as a container would: on another thread, after the dispatch.
+ * The dispatches of one request, shared by the thread that dispatches and the threads of asynchronous handlers. It calls the listeners of
+ * non-blocking streams as a container would: on another thread, after the dispatch.
  */
-final class Dispatches implements Executor {
+final class Dispatches {
     private final ClaimedExecution execution;
+    private Consumer<Throwable> onFailedListener = failure -> {};
+    private volatile @Nullable Throwable failedListener;
 
     // Guarded by this object's lock, which is never held across I/O.
     private final Queue<Runnable> listeners = new ArrayDeque<>(0);
@@ -21,6 +24,12 @@ final class Dispatches implements Executor {
     private boolean dispatching;
     private boolean completing;
     private boolean asyncStarted;
+
+    /** A call of a listener. */
+    @FunctionalInterface
+    interface ListenerCall {
+        void run() throws IOException;
+    }
 
     Dispatches(ClaimedExecution execution, HttpServletRequest container) {
         this.execution = execution;
@@ -74,16 +83,47 @@ final class Dispatches implements Executor {
         return asyncStarted;
     }
 
-    @Override
-    public void execute(Runnable task) {
+    /** @param ends ends the asynchronous processing if a listener has failed and has not ended it */
+    void onFailedListener(Consumer<Throwable> ends) {
+        onFailedListener = ends;
+    }
+
+    /** What a listener has thrown; null if none has failed. */
+    @Nullable
+    Throwable failedListener() {
+        return failedListener;
+    }
+
+    /** Fails unless a listener would be called. A handler may catch this, and write its response in another way. */
+    void requireAsync() {
         if (!container().isAsyncStarted()) {
-            // A handler may catch this, and write its response in another way.
             throw new IllegalStateException("asynchronous processing was not started");
         }
+    }
+
+    /**
+     * Calls a listener when the dispatch has ended.
+     *
+     * @param onError the method of the listener that gets what the call throws
+     */
+    void callListener(ListenerCall call, Consumer<Throwable> onError) {
         synchronized (this) {
-            listeners.add(task);
+            listeners.add(() -> called(call, onError));
         }
         startListeners();
+    }
+
+    private void called(ListenerCall call, Consumer<Throwable> onError) {
+        try {
+            call.run();
+        } catch (Throwable e) {
+            failedListener = e;
+            try {
+                onError.accept(e);
+            } finally {
+                onFailedListener.accept(e);
+            }
+        }
     }
 
     private void startListeners() {

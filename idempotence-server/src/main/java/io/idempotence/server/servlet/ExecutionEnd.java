@@ -202,6 +202,11 @@ final class ExecutionEnd {
         return buffer.hasBegunAResponse() && execution.policy().ofStatus(response.getStatus()) == Verdict.KEEP;
     }
 
+    /** Whether the handler has ended its response, or made one of a failure. */
+    boolean hasEndedItself() {
+        return buffer.isWhole() || response.getStatus() >= HttpServletResponse.SC_BAD_REQUEST;
+    }
+
     private boolean hasResponded() {
         return !mayStillRun() && buffer.isWhole() && hasBegunAKeptResponse();
     }

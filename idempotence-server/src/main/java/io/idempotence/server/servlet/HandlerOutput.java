@@ -6,7 +6,6 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.Objects;
-import java.util.concurrent.Executor;
 
 /** The destination of what a handler writes. */
 interface HandlerOutput {
@@ -35,14 +34,14 @@ interface HandlerOutput {
     final class HeldStream extends ServletOutputStream {
         private final HandlerOutput output;
         private final BodyBuffer body;
-        private final Executor afterDispatch;
+        private final Dispatches dispatches;
         private boolean hasListener;
 
-        /** @param afterDispatch runs the listener, which a container calls when the dispatch has ended */
-        HeldStream(HandlerOutput output, BodyBuffer body, Executor afterDispatch) {
+        /** @param dispatches calls the listener */
+        HeldStream(HandlerOutput output, BodyBuffer body, Dispatches dispatches) {
             this.output = output;
             this.body = body;
-            this.afterDispatch = afterDispatch;
+            this.dispatches = dispatches;
         }
 
         @Override
@@ -56,14 +55,9 @@ interface HandlerOutput {
             if (hasListener) {
                 throw new IllegalStateException("setWriteListener() was called for this response");
             }
-            afterDispatch.execute(() -> {
-                try {
-                    listener.onWritePossible();
-                } catch (IOException | RuntimeException e) {
-                    listener.onError(e);
-                }
-            });
+            dispatches.requireAsync();
             hasListener = true;
+            dispatches.callListener(listener::onWritePossible, listener::onError);
         }
 
         @Override

@@ -29,7 +29,7 @@ final class HeldAsyncContext implements AsyncContext {
         /** Whether the container has ended the response already. */
         boolean gaveUp();
 
-        /** Ends processing whose response was not delivered, or only in part. */
+        /** Ends processing whose response was not written or delivered, or only in part. */
         void abort(AsyncContext container, Throwable why);
 
         void beforeDispatch();

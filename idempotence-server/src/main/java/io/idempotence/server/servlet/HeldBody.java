@@ -18,7 +18,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
@@ -26,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 final class HeldBody {
     private final RequestContent content;
     private final FilterParts filter;
-    private final Executor afterDispatch;
+    private final Dispatches dispatches;
 
     private @Nullable String encoding;
     private @Nullable ServletInputStream stream;
@@ -36,11 +35,11 @@ final class HeldBody {
     private boolean formIsParsed;
     private volatile boolean keepsForm;
 
-    /** @param afterDispatch runs the listener of a non-blocking stream */
-    HeldBody(RequestContent content, FilterParts filter, Executor afterDispatch) {
+    /** @param dispatches calls the listener of a non-blocking stream */
+    HeldBody(RequestContent content, FilterParts filter, Dispatches dispatches) {
         this.content = content;
         this.filter = filter;
-        this.afterDispatch = afterDispatch;
+        this.dispatches = dispatches;
         this.parts = content.parts() == null ? null : new HeldParts(content.parts(), content.encoding());
     }
 
@@ -70,7 +69,7 @@ final class HeldBody {
             throw new IllegalStateException("getReader() was called for this request");
         }
         if (stream == null) {
-            stream = new BodyStream(unread(), afterDispatch);
+            stream = new BodyStream(unread(), dispatches);
         }
         return stream;
     }
@@ -243,13 +242,13 @@ final class HeldBody {
     /** A stream of the body in memory, for blocking and non-blocking readers. */
     private static final class BodyStream extends ServletInputStream {
         private final ByteArrayInputStream bytes;
-        private final Executor afterDispatch;
+        private final Dispatches dispatches;
         private final AtomicBoolean endIsReported = new AtomicBoolean();
         private volatile @Nullable ReadListener listener;
 
-        BodyStream(byte[] body, Executor afterDispatch) {
+        BodyStream(byte[] body, Dispatches dispatches) {
             this.bytes = new ByteArrayInputStream(body);
-            this.afterDispatch = afterDispatch;
+            this.dispatches = dispatches;
         }
 
         @Override
@@ -265,7 +264,7 @@ final class HeldBody {
                 return true;
             }
             if (endIsReported.compareAndSet(false, true)) {
-                afterDispatch.execute(() -> callListener(reading, reading::onAllDataRead));
+                dispatches.callListener(reading::onAllDataRead, reading::onError);
             }
             return false;
         }
@@ -276,35 +275,19 @@ final class HeldBody {
             if (this.listener != null) {
                 throw new IllegalStateException("setReadListener() was called for this request");
             }
+            dispatches.requireAsync();
             this.listener = listener;
-            try {
-                afterDispatch.execute(() -> callListener(listener, () -> {
-                    int before = -1;
-                    while (!isFinished() && bytes.available() != before) {
-                        before = bytes.available();
-                        listener.onDataAvailable();
-                    }
-                    if (isFinished() && endIsReported.compareAndSet(false, true)) {
-                        listener.onAllDataRead();
-                    }
-                }));
-            } catch (RuntimeException e) {
-                this.listener = null;
-                throw e;
+            dispatches.callListener(() -> callUntilRead(listener), listener::onError);
+        }
+
+        private void callUntilRead(ReadListener listener) throws IOException {
+            int before = -1;
+            while (!isFinished() && bytes.available() != before) {
+                before = bytes.available();
+                listener.onDataAvailable();
             }
-        }
-
-        /** A call of a listener. */
-        @FunctionalInterface
-        private interface ListenerCall {
-            void run() throws IOException;
-        }
-
-        private static void callListener(ReadListener listener, ListenerCall call) {
-            try {
-                call.run();
-            } catch (IOException | RuntimeException e) {
-                listener.onError(e);
+            if (isFinished() && endIsReported.compareAndSet(false, true)) {
+                listener.onAllDataRead();
             }
         }
 

@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.util.List;
-import java.util.concurrent.Executor;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +24,7 @@ final class ResponseBuffer implements HandlerOutput {
 
     private final HandlerHeaders headers;
     private final BodyBuffer body;
-    private final Executor afterDispatch;
+    private final Dispatches dispatches;
     private final BooleanSupplier gaveUp;
     private final SessionIds sessionIds = new SessionIds();
     /** Held while bytes are kept or leave, because a dispatch may end while another thread of the handler writes. */
@@ -60,14 +59,14 @@ final class ResponseBuffer implements HandlerOutput {
     private @Nullable DeferredResponse deferred;
 
     /**
-     * @param afterDispatch runs the listener of a non-blocking stream
+     * @param dispatches calls the listener of a non-blocking stream
      * @param gaveUp whether the container has ended the response of a handler that may still be running
      */
     @SuppressWarnings("NullAway.Init") // the first outlet is made with this buffer, see HeldResponse.first()
-    ResponseBuffer(BodyBuffer body, HandlerHeaders headers, Executor afterDispatch, BooleanSupplier gaveUp) {
+    ResponseBuffer(BodyBuffer body, HandlerHeaders headers, Dispatches dispatches, BooleanSupplier gaveUp) {
         this.body = body;
         this.headers = headers;
-        this.afterDispatch = afterDispatch;
+        this.dispatches = dispatches;
         this.gaveUp = gaveUp;
     }
 
@@ -285,7 +284,7 @@ final class ResponseBuffer implements HandlerOutput {
         }
         through(through);
         if (stream == null) {
-            stream = new HeldStream(this, body, afterDispatch);
+            stream = new HeldStream(this, body, dispatches);
         }
         return stream;
     }
