@@ -52,8 +52,8 @@ import org.jspecify.annotations.Nullable;
  *   <li>All requests together may hold a quarter of the heap. A request beyond that is refused as overloaded and does not run.
  *   <li>A duplicate of a running request waits for its response if it sends {@code Prefer: wait}, for at most 10 s. Otherwise, or after
  *       that time, it is refused as in-progress.
- *   <li>Stored and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Location, Content-Location,
- *       ETag, Last-Modified, Link, Cache-Control.
+ *   <li>Stored and replayed headers: Content-Type, Content-Language, Content-Disposition, Content-Encoding, Content-Range, Location,
+ *       Content-Location, ETag, Last-Modified, Link, Cache-Control.
  * </ul>
  *
  * <p>Synchronous and asynchronous handlers, {@code sendError} with the application's error pages, and redirects are recorded as the client

@@ -22,6 +22,7 @@ public final class IdempotenceFilterBuilder {
             "Content-Language",
             "Content-Disposition",
             "Content-Encoding",
+            "Content-Range",
             "Location",
             "Content-Location",
             "ETag",

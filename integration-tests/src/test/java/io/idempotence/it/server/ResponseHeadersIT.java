@@ -98,6 +98,20 @@ class ResponseHeadersIT extends FilterTestBase {
         return headers;
     }
 
+    /** Spring MVC responds so to a POST with a Range whose handler returns a Resource. */
+    @Test
+    @DisplayName("P4: a replay says which part of a resource it is")
+    void aReplaySaysWhichPartOfAResourceItIs() {
+        ServletServer server = serve((request, response) -> {
+            response.setHeader("Content-Range", "bytes 0-3/10");
+            respond(response, 206, "0123");
+        });
+        HttpResponse<byte[]> first = call(server);
+        HttpResponse<byte[]> second = call(server);
+        assertSameResponse(first, second);
+        assertThat(second.headers().allValues("Content-Range")).containsExactly("bytes 0-3/10");
+    }
+
     @Test
     @DisplayName("headers of one caller or one moment are not replayed")
     void headersOfOneCallerOrMomentAreNotReplayed() {
