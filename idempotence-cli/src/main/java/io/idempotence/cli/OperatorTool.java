@@ -7,6 +7,7 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
@@ -44,7 +45,7 @@ import picocli.CommandLine.TypeConversionException;
             "0:done",
             "1:no such record, or nothing was changed, or the record cannot be read",
             "2:the options are wrong, or there was no terminal to ask on",
-            "3:the storage cannot be used, or the tool failed"
+            "3:the storage cannot be used, the tool failed, or its output could not be written"
         })
 public final class OperatorTool {
     static final int OK = 0;
@@ -90,14 +91,29 @@ public final class OperatorTool {
      * @param args see {@code --help}
      */
     public static void main(String[] args) {
-        PrintStream out = new PrintStream(
-                new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)), false, StandardCharsets.UTF_8);
-        int exitCode = run(out, System.err, Terminal.system(), System.getenv(), args);
-        out.flush();
-        System.exit(exitCode);
+        System.exit(
+                run(new FileOutputStream(FileDescriptor.out), System.err, Terminal.system(), System.getenv(), args));
     }
 
     static int run(
+            OutputStream standard,
+            PrintStream err,
+            Terminal terminal,
+            Map<String, String> environment,
+            String... args) {
+        WatchedStream watched = new WatchedStream(standard);
+        PrintStream out = new PrintStream(new BufferedOutputStream(watched), false, StandardCharsets.UTF_8);
+        int exitCode = execute(out, err, terminal, environment, args);
+        out.flush();
+        String lost = watched.failure();
+        if (lost == null) {
+            return exitCode;
+        }
+        err.println("the output is not complete, because it could not be written: " + lost);
+        return exitCode == OK ? UNAVAILABLE : exitCode;
+    }
+
+    private static int execute(
             PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment, String... args) {
         return new CommandLine(new OperatorTool(out, err, terminal, environment))
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))

@@ -58,7 +58,10 @@ final class Output {
                             Durations.shown(record.retentionLeft())));
         }
         rows++;
-        look();
+        // Ends a list whose reader has closed the output, as head does.
+        if (out.checkError()) {
+            throw new ClosedException();
+        }
     }
 
     /** Ends a list. */
@@ -66,7 +69,6 @@ final class Output {
         if (json) {
             out.println(rows == 0 ? "[]" : "\n]");
         }
-        look();
     }
 
     long rows() {
@@ -76,19 +78,10 @@ final class Output {
     /** Writes the result of a command that changes or counts. */
     void object(Map<String, ?> fields) {
         out.println(text(fields));
-        look();
     }
 
     void line(String text) {
         out.println(text);
-        look();
-    }
-
-    /** Ends the command when the reader has closed the output, as {@code head} does. */
-    private void look() {
-        if (out.checkError()) {
-            throw new ClosedException();
-        }
     }
 
     private static Object[] cells(String kind, String key, String kindCell, String... others) {
@@ -109,7 +102,7 @@ final class Output {
         }
     }
 
-    /** The end of a command whose reader has closed the output. */
+    /** The end of a list whose rows nobody reads. */
     static final class ClosedException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

@@ -22,6 +22,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The commands that show records: find, list and stats. */
 class FindAndListTest {
@@ -187,11 +189,28 @@ class FindAndListTest {
             }
         };
 
-        assertThat(tool.run(new PrintStream(head, false, StandardCharsets.UTF_8), "list", "--state", "all"))
-                .isZero();
+        assertThat(tool.run(head, "list", "--state", "all")).isZero();
 
         assertThat(tool.errors()).isEmpty();
         assertThat(written[0]).isLessThan(2_000);
+    }
+
+    /** The list ended after the records that fitted, with 0, as if there were no more. */
+    @ParameterizedTest
+    @ValueSource(strings = {"list", "stats", "list --json", "stats --json"})
+    void saysThatItsOutputDoesNotFitOnTheDisk(String command) {
+        tool.abandon();
+
+        assertThat(tool.run(ToolOnRedis.FULL_DISK, command.split(" "))).isEqualTo(3);
+
+        assertThat(tool.errors()).contains("the output is not complete", "No space left on device");
+    }
+
+    @Test
+    void reportsByItsExitCodeThatThereIsNoRecordThoughNobodyReads() {
+        assertThat(tool.run(ToolOnRedis.CLOSED_PIPE, "find", "never-seen", "--json"))
+                .isEqualTo(1);
+        assertThat(tool.errors()).contains("no record");
     }
 
     @Test

@@ -156,6 +156,18 @@ class ResolveAndDeleteTest {
         assertThat(tool.json().get("resolved").asBoolean()).isFalse();
     }
 
+    /** A script took the 0 of an output that nobody reads for a decision that was recorded. */
+    @ParameterizedTest
+    @ValueSource(strings = {"resolve --applied", "delete --force"})
+    void reportsByItsExitCodeThatNothingWasDoneThoughNobodyReads(String command) {
+        List<String> args = new ArrayList<>(List.of(command.split(" ")));
+        args.addAll(List.of("never-seen", "--yes", "--json"));
+
+        assertThat(tool.run(ToolOnRedis.CLOSED_PIPE, args.toArray(String[]::new)))
+                .isEqualTo(1);
+        assertThat(tool.errors()).contains("no record");
+    }
+
     @Test
     void resolvesOnlyTheUncertain() {
         StorageKey running = tool.claim(admin.executeKey(newId()), RETENTION).key();

@@ -17,6 +17,7 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -41,6 +42,9 @@ final class ToolOnRedis implements AfterEachCallback {
     static final Duration LEASE = Duration.ofMillis(20);
     static final Duration RETENTION = Duration.ofHours(1);
 
+    static final OutputStream FULL_DISK = failing("No space left on device");
+    static final OutputStream CLOSED_PIPE = failing("Broken pipe");
+
     private static final String PASSWORD = "open/sesame@42";
     private static final SecureRandom RANDOM = new SecureRandom();
     /** One server for all tests of a JVM: each test has its own namespace. */
@@ -62,6 +66,15 @@ final class ToolOnRedis implements AfterEachCallback {
     public void afterEach(ExtensionContext context) {
         storage.close();
         assertThat(output() + errors()).doesNotContain("sesame");
+    }
+
+    private static OutputStream failing(String why) {
+        return new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+                throw new IOException(why);
+            }
+        };
     }
 
     private static EmbeddedRedis startRedis() {
@@ -91,21 +104,18 @@ final class ToolOnRedis implements AfterEachCallback {
 
     int runAnywhere(String... args) {
         out.reset();
-        return execute(new PrintStream(out, false, StandardCharsets.UTF_8), args);
+        return execute(out, args);
     }
 
-    int run(PrintStream stream, String... args) {
+    int run(OutputStream stream, String... args) {
         List<String> all = new ArrayList<>(List.of(args));
         all.addAll(List.of("--namespace", namespace));
         return execute(stream, all.toArray(String[]::new));
     }
 
-    private int execute(PrintStream stream, String... args) {
+    private int execute(OutputStream stream, String... args) {
         err.reset();
-        int code =
-                OperatorTool.run(stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
-        stream.flush();
-        return code;
+        return OperatorTool.run(stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
     }
 
     String output() {
