@@ -103,7 +103,14 @@ public final class OperatorTool {
             String... args) {
         WatchedStream watched = new WatchedStream(standard);
         PrintStream out = new PrintStream(new BufferedOutputStream(watched), false, StandardCharsets.UTF_8);
-        int exitCode = execute(out, err, terminal, environment, args);
+        int exitCode;
+        try {
+            exitCode = execute(out, err, terminal, environment, args);
+        } catch (Error e) {
+            // The JVM would end with 1, which means that there is no record.
+            e.printStackTrace(err);
+            exitCode = UNAVAILABLE;
+        }
         out.flush();
         String lost = watched.failure();
         if (lost == null) {

@@ -14,9 +14,12 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.sql.Connection;
+import java.sql.Driver;
+import java.sql.DriverManager;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -134,6 +137,34 @@ class OperatorOnDatabaseTest {
         environment.put("IDEMPOTENCE_CLI_JDBC_PASSWORD", "wrong-sesame");
         assertThat(run("stats")).isEqualTo(3);
         assertThat(text(err)).contains("no connection: user or password refused (28000)");
+    }
+
+    /** The JVM ended with 1, which means that there is no record. */
+    @Test
+    void driverThatLacksAClassIsThree() throws Exception {
+        Driver incomplete = (Driver) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {Driver.class}, (self, method, args) -> {
+                    switch (method.getName()) {
+                        case "connect" -> throw new NoClassDefFoundError("com/example/Codec");
+                        case "acceptsURL" -> {
+                            return String.valueOf(args[0]).startsWith("jdbc:incomplete:");
+                        }
+                        case "equals" -> {
+                            return self == args[0];
+                        }
+                        default -> {
+                            return method.getReturnType() == String.class ? "incomplete" : 0;
+                        }
+                    }
+                });
+        DriverManager.registerDriver(incomplete);
+        try {
+            assertThat(execute("find", "order-7", "--jdbc", "jdbc:incomplete:db"))
+                    .isEqualTo(3);
+            assertThat(text(err)).contains("com/example/Codec");
+        } finally {
+            DriverManager.deregisterDriver(incomplete);
+        }
     }
 
     /** What the transaction of {@code order-7} did is committed, and its record says that nobody knows. */
