@@ -125,6 +125,7 @@ public final class OperatorTool {
         return new CommandLine(new OperatorTool(out, err, terminal, environment))
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))
+                .setExpandAtFiles(false)
                 .setUsageHelpWidth(110)
                 .registerConverter(Duration.class, OperatorTool::duration)
                 .setParameterExceptionHandler((e, input) -> wrongOptions(e))

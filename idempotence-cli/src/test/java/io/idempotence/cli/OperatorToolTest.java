@@ -3,10 +3,14 @@ package io.idempotence.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.ClosedPort;
+import io.idempotence.IdempotenceId;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -111,6 +115,19 @@ class OperatorToolTest {
         assertThat(tool.errors())
                 .contains("IDEMPOTENCE_CLI_REDIS_PASSWROD", "IDEMPOTENCE_CLI_REDIS_PASSWORD")
                 .doesNotContain("open-sesame");
+    }
+
+    /** "@@order-7" found the record of "@order-7", and "@" and the name of a file were replaced by what the file contains. */
+    @Test
+    void takesAnIdWithAnAtSignAsItIs(@TempDir Path folder) throws IOException {
+        Path file = Files.writeString(folder.resolve("arguments"), "order-7");
+        for (String id : List.of("order-7", "@order-7")) {
+            tool.claim(tool.admin.requestKey(new IdempotenceId(id), ""), ToolOnRedis.RETENTION);
+        }
+
+        assertThat(tool.run("find", "@@order-7")).isEqualTo(1);
+        assertThat(tool.run("find", "@" + file)).isEqualTo(1);
+        assertThat(tool.run("find", "@order-7")).isZero();
     }
 
     @Test
