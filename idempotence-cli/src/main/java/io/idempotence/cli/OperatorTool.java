@@ -12,6 +12,7 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -52,6 +53,9 @@ public final class OperatorTool {
     static final int NOT_DONE = 1;
     static final int USAGE = 2;
     static final int UNAVAILABLE = 3;
+
+    /** What the JVM makes of each byte of an argument that is not of its locale. */
+    private static final char UNREADABLE = '\ufffd';
 
     private final PrintStream out;
     private final PrintStream err;
@@ -122,6 +126,11 @@ public final class OperatorTool {
 
     private static int execute(
             PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment, String... args) {
+        if (Arrays.stream(args).anyMatch(argument -> argument.indexOf(UNREADABLE) >= 0)) {
+            err.println(
+                    "an argument has a character that this locale cannot represent; set LC_ALL=C.UTF-8, or use --key");
+            return USAGE;
+        }
         return new CommandLine(new OperatorTool(out, err, terminal, environment))
                 .setOut(new PrintWriter(out, true, StandardCharsets.UTF_8))
                 .setErr(new PrintWriter(err, true, StandardCharsets.UTF_8))

@@ -130,6 +130,14 @@ class OperatorToolTest {
         assertThat(tool.run("find", "@order-7")).isZero();
     }
 
+    /** In the POSIX locale each byte arrives as a replacement character, and the record of "jürgen" seemed not to exist. */
+    @Test
+    void argumentThatTheLocaleCannotRepresentIsAUsageError() {
+        assertThat(tool.run("find", "order-7", "--principal", "j\ufffd\ufffdrgen"))
+                .isEqualTo(2);
+        assertThat(tool.errors()).contains("LC_ALL=C.UTF-8");
+    }
+
     @Test
     void helpNamesTheExitCodes() {
         assertThat(tool.runAnywhere("--help")).isZero();
