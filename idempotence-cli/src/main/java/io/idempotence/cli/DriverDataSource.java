@@ -26,6 +26,10 @@ final class DriverDataSource implements DataSource {
             properties.setProperty("password", password);
         }
         DriverManager.setLoginTimeout(LOGIN_SECONDS);
+        if (url.startsWith("jdbc:postgresql:")) {
+            // This driver ignores the timeout of the DriverManager. A parameter of the URL has priority.
+            properties.setProperty("loginTimeout", Integer.toString(LOGIN_SECONDS));
+        }
     }
 
     @Override

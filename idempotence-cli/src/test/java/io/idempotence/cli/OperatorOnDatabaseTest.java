@@ -15,6 +15,8 @@ import io.idempotence.server.storage.StorageKey;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Proxy;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.sql.Connection;
@@ -27,7 +29,9 @@ import java.util.Map;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** The commands of the tool on a database. */
 class OperatorOnDatabaseTest {
@@ -137,6 +141,18 @@ class OperatorOnDatabaseTest {
         environment.put("IDEMPOTENCE_CLI_JDBC_PASSWORD", "wrong-sesame");
         assertThat(run("stats")).isEqualTo(3);
         assertThat(text(err)).contains("no connection: user or password refused (28000)");
+    }
+
+    /** The tool hung, because the driver of PostgreSQL ignores the login timeout of the DriverManager. */
+    @Test
+    @Tag("all") // takes ten seconds
+    @Timeout(60)
+    void postgreSqlThatAcceptsAndNeverRespondsIsThree() throws Exception {
+        try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+            assertThat(execute("stats", "--jdbc", "jdbc:postgresql://127.0.0.1:" + silent.getLocalPort() + "/orders"))
+                    .isEqualTo(3);
+            assertThat(text(err)).contains("cannot be used");
+        }
     }
 
     /** The JVM ended with 1, which means that there is no record. */
