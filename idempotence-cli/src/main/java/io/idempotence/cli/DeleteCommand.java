@@ -44,14 +44,14 @@ final class DeleteCommand extends ChangingCommand {
         danger.ifPresent(err()::println);
         if (danger.isPresent() && !force) {
             err().println("not deleted; to delete it anyway, add --force");
-            return OperatorTool.NOT_DONE;
+            return notDone(output);
         }
         if (!agreed(seen, "Delete it? The next attempt will run the operation as a first one.")) {
-            return OperatorTool.NOT_DONE;
+            return notDone(output);
         }
         if (!corrupt && !sameAs(seen, admin.find(key))) {
             err().println("it has changed since it was read, and was not deleted; read it again with find");
-            return OperatorTool.NOT_DONE;
+            return notDone(output);
         }
         if (!admin.delete(key)) {
             return notFound(admin, output);
@@ -86,10 +86,14 @@ final class DeleteCommand extends ChangingCommand {
     }
 
     private int notFound(IdempotenceAdmin admin, Output output) {
+        err().println("no record: " + record().hint(admin));
+        return notDone(output);
+    }
+
+    private static int notDone(Output output) {
         if (output.isJson()) {
             output.object(Map.of("deleted", false));
         }
-        err().println("no record: " + record().hint(admin));
         return OperatorTool.NOT_DONE;
     }
 }

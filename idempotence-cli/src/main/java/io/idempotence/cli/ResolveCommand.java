@@ -58,19 +58,19 @@ final class ResolveCommand extends ChangingCommand {
         StorageKey key = record().key(admin);
         Optional<IdempotenceRecord> seen = admin.find(key);
         if (seen.isEmpty()) {
-            return notDone(output, "no record: " + record().hint(admin));
+            err().println("no record: " + record().hint(admin));
+            return notDone(output);
         }
         if (!seen.get().isUncertain()) {
-            return notDone(
-                    output,
-                    "the record is " + seen.get().state().label()
-                            + ": only an abandoned or unknown one can be resolved");
+            err().println("the record is " + seen.get().state().label()
+                    + ": only an abandoned or unknown one can be resolved");
+            return notDone(output);
         }
         String question = applied
                 ? "Did it take effect? It will never run again, and later attempts are refused as result-unavailable."
                 : "Did it take NO effect? The next attempt will run the operation.";
         if (!agreed(seen, question)) {
-            return OperatorTool.NOT_DONE;
+            return notDone(output);
         }
         Resolution resolution = applied ? Resolution.APPLIED : Resolution.NOT_APPLIED;
         IdempotenceAdmin.Resolved resolved = admin.withRetention(retention).resolve(seen.get(), resolution);
@@ -91,11 +91,10 @@ final class ResolveCommand extends ChangingCommand {
         return OperatorTool.OK;
     }
 
-    private int notDone(Output output, String why) {
+    private static int notDone(Output output) {
         if (output.isJson()) {
             output.object(Map.of("resolved", false));
         }
-        err().println(why);
         return OperatorTool.NOT_DONE;
     }
 }

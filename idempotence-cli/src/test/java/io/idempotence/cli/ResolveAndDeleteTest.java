@@ -168,6 +168,22 @@ class ResolveAndDeleteTest {
         assertThat(tool.errors()).contains("no record");
     }
 
+    /** Standard output was empty, and the reader of the JSON failed or kept an old value. */
+    @Test
+    void saysInJsonThatNothingWasChanged() throws IOException {
+        StorageKey key = tool.abandon().key();
+        for (String command : List.of("resolve --applied", "delete --force", "delete --yes")) {
+            List<String> args = new ArrayList<>(List.of(command.split(" ")));
+            args.addAll(List.of("--key", key.value(), "--json"));
+
+            assertThat(tool.run(args.toArray(String[]::new))).isEqualTo(1);
+
+            String done = command.startsWith("resolve") ? "resolved" : "deleted";
+            assertThat(tool.json().path(done).isBoolean()).as(command).isTrue();
+            assertThat(tool.json().get(done).asBoolean()).isFalse();
+        }
+    }
+
     @Test
     void resolvesOnlyTheUncertain() {
         StorageKey running = tool.claim(admin.executeKey(newId()), RETENTION).key();
