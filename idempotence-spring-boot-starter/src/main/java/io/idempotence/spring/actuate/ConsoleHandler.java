@@ -176,7 +176,8 @@ final class ConsoleHandler implements HttpRequestHandler {
     private ConsolePage found(String id, HttpServletRequest request) {
         RecordsView.IdOwner owner = new RecordsView.IdOwner(
                 given(request, "principal"), given(request, "scope"), given(request, "operation"));
-        List<RecordsView.Found> found = records().find(id, owner);
+        RecordsView.AllOfId all = records().find(id, owner);
+        List<RecordsView.Found> found = all.records();
         ConsolePage page = page(request, "Search");
         search(page, request);
         page.heading(
@@ -186,6 +187,11 @@ final class ConsoleHandler implements HttpRequestHandler {
                 found.isEmpty()
                         ? "It was never used here, its retention is over, or it belongs to a user, scope or operation that you have not given."
                         : "Each use of an ID has a record of its own.");
+        all.unreadable()
+                .forEach(one -> page.message(
+                        false,
+                        "There is one more record, and it cannot be read. Its operation may have taken effect. Its key is "
+                                + one.key() + "."));
         found.forEach(one -> page.record(one.record(), one.kind()));
         return page;
     }

@@ -84,7 +84,8 @@ final class IdempotenceEndpoint {
     }
 
     private Map<String, Object> found(String id, RecordsView.IdOwner owner) {
-        List<Map<String, Object>> rows = records().find(id, owner).stream()
+        RecordsView.AllOfId all = records().find(id, owner);
+        List<Map<String, Object>> rows = all.records().stream()
                 .map(found -> {
                     Map<String, Object> row = new LinkedHashMap<>();
                     row.put("kind", found.kind());
@@ -92,7 +93,17 @@ final class IdempotenceEndpoint {
                     return row;
                 })
                 .toList();
-        return Map.of("records", rows);
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("records", rows);
+        if (!all.unreadable().isEmpty()) {
+            result.put(
+                    "unreadable",
+                    all.unreadable().stream()
+                            .map(one ->
+                                    Map.of("kind", one.kind(), "key", one.key().value(), "message", one.why()))
+                            .toList());
+        }
+        return result;
     }
 
     private Map<String, Object> listed(

@@ -56,12 +56,18 @@ final class RecordsView {
     /** A record, and the use of the ID that it belongs to: {@code request}, {@code execute} or {@code saved}. */
     record Found(String kind, IdempotenceRecord record) {}
 
+    /** A record that cannot be read, and why. */
+    record Unreadable(String kind, StorageKey key, String why) {}
+
+    /** The records of an ID. One that cannot be read may be that of an operation which took effect, so it is never left out. */
+    record AllOfId(List<Found> records, List<Unreadable> unreadable) {}
+
     /**
-     * Finds the records of an ID that can be read. Each use of the same ID has a record of its own.
+     * Finds the records of an ID. Each use of the same ID has a record of its own.
      *
      * @throws CorruptRecordException if there are some, and none of them can be read
      */
-    List<Found> find(String id, IdOwner owner) {
+    AllOfId find(String id, IdOwner owner) {
         IdempotenceId checked = new IdempotenceId(id);
         Map<String, StorageKey> keys = new LinkedHashMap<>();
         if (owner.operation() == null) {
@@ -77,18 +83,20 @@ final class RecordsView {
             keys.put("saved", admin.savedKey(checked));
         }
         List<Found> found = new ArrayList<>();
+        List<Unreadable> unreadable = new ArrayList<>();
         CorruptRecordException corrupt = null;
         for (Map.Entry<String, StorageKey> use : keys.entrySet()) {
             try {
                 admin.find(use.getValue()).ifPresent(record -> found.add(new Found(use.getKey(), record)));
             } catch (CorruptRecordException e) {
                 corrupt = e;
+                unreadable.add(new Unreadable(use.getKey(), use.getValue(), String.valueOf(e.getMessage())));
             }
         }
         if (found.isEmpty() && corrupt != null) {
             throw corrupt;
         }
-        return found;
+        return new AllOfId(found, unreadable);
     }
 
     Optional<IdempotenceRecord> find(String key) {

@@ -120,8 +120,11 @@ class EndpointTest {
         new JdbcTemplate(application.getBean(JdbcDataSource.class)).update("update idempotence_record set format = 9");
         idempotence().saveIfAbsent("order-1");
 
-        assertThat(JsonPath.<List<String>>read(get("?id=order-1").body(), "$.records[*].kind"))
-                .containsExactly("saved");
+        String found = get("?id=order-1").body();
+        assertThat(JsonPath.<List<String>>read(found, "$.records[*].kind")).containsExactly("saved");
+        assertThat(JsonPath.<List<String>>read(found, "$.unreadable[*].kind")).containsExactly("execute");
+        assertThat(JsonPath.<List<String>>read(found, "$.unreadable[*].key")).containsExactly(key);
+        assertThat(JsonPath.<String>read(found, "$.unreadable[0].message")).contains("its format is 9");
         assertThat(get("/" + key).body()).contains("\"state\":\"unreadable\"", "its format is 9");
         assertThat(send("POST", "/" + key, "{\"as\":\"applied\"}").body()).contains("its format is 9");
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "a newer version");

@@ -1,0 +1,62 @@
+package io.idempotence.spring.actuate;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.idempotence.IdempotenceId;
+import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.FaultyStorage;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
+import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.mock.web.MockHttpServletResponse;
+
+/** What the console says if records cannot be read, or if the storage does not respond. */
+class ConsoleHandlerTest {
+    private static final IdempotenceId ID = new IdempotenceId("order-7");
+
+    private final IdempotenceStorage records = IdempotenceStorage.inMemory();
+    private final FaultyStorage storage = new FaultyStorage(records);
+    private final IdempotenceAdmin admin = IdempotenceAdmin.of(storage, "payments");
+
+    private MockHttpServletResponse send(MockHttpServletRequest request) throws Exception {
+        ConsoleProperties properties =
+                new ConsoleProperties(true, "/idempotence", "OPERATOR", true, true, "Was it booked?", Map.of());
+        MockHttpServletResponse response = new MockHttpServletResponse();
+        new ConsoleHandler(
+                        () -> admin, properties, new EventHistory(Clock.systemUTC()), new UncertainCalls(), any -> {})
+                .handleRequest(request, response);
+        return response;
+    }
+
+    private void claim(StorageKey key, Duration lease) {
+        records.claim(new ClaimRequest(
+                key, Fingerprint.NONE, Owner.random(new SecureRandom()), lease, Duration.ofHours(1), false));
+    }
+
+    /** The page showed "1 record of this ID", and the request's own record was not mentioned. */
+    @Test
+    void aRecordThatCannotBeReadIsNotHiddenByAnother() throws Exception {
+        claim(admin.requestKey(ID, ""), Duration.ofHours(1));
+        claim(admin.savedKey(ID), Duration.ofHours(1));
+        storage.before((call, key) -> {
+            if (call == FaultyStorage.Call.FIND && key.equals(admin.requestKey(ID, ""))) {
+                throw new CorruptRecordException("its format is 9");
+            }
+        });
+        MockHttpServletRequest search = new MockHttpServletRequest("GET", "/idempotence");
+        search.setParameter("id", ID.value());
+
+        assertThat(send(search).getContentAsString())
+                .contains("1 record of this ID")
+                .contains("There is one more record, and it cannot be read", admin.requestKey(ID, "").value());
+    }
+}
