@@ -71,6 +71,11 @@ final class ConsoleHandler implements HttpRequestHandler {
             page.heading(
                     "The storage is unavailable",
                     "Nothing can be shown until it responds. Health and the log have the reason.");
+            if (resolves && !e.nothingWritten()) {
+                page.message(
+                        false,
+                        "Your decision may have been recorded, or not. Look at the record again before you repeat it.");
+            }
             write(page, HttpServletResponse.SC_SERVICE_UNAVAILABLE, response);
         } catch (CorruptRecordException e) {
             ConsolePage page = page(request, "Unreadable record");

@@ -7,10 +7,13 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
+import io.idempotence.server.storage.StorageUnavailableException;
+import io.idempotence.spring.form.FormTokens;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
@@ -58,5 +61,31 @@ class ConsoleHandlerTest {
         assertThat(send(search).getContentAsString())
                 .contains("1 record of this ID")
                 .contains("There is one more record, and it cannot be read", admin.requestKey(ID, "").value());
+    }
+
+    /** The page said only that nothing can be shown, and the decision was recorded. */
+    @Test
+    void aDecisionWithoutAReplyIsReportedAsOne() throws Exception {
+        StorageKey key = admin.requestKey(ID, "");
+        claim(key, Duration.ofMillis(1));
+        while (records.find(key).orElseThrow().state() != State.ABANDONED) {
+            Thread.onSpinWait();
+        }
+        storage.after((call, of) -> {
+            if (call == FaultyStorage.Call.RESOLVE) {
+                throw new StorageUnavailableException("no reply", null);
+            }
+        });
+        MockHttpServletRequest decision = new MockHttpServletRequest("POST", "/idempotence/resolve");
+        decision.setAttribute(FormTokens.class.getName() + ".accepted", new IdempotenceId("form-1"));
+        Map.of("checked", "yes", "key", key.value(), "fence", "1", "as", "not-applied")
+                .forEach(decision::setParameter);
+
+        MockHttpServletResponse response = send(decision);
+
+        assertThat(response.getStatus()).isEqualTo(503);
+        assertThat(response.getContentAsString()).contains("Your decision may have been recorded, or not");
+        assertThat(records.find(key)).hasValueSatisfying(now -> assertThat(now.state())
+                .isEqualTo(State.RELEASED));
     }
 }
