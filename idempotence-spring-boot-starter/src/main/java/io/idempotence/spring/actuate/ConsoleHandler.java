@@ -143,11 +143,7 @@ final class ConsoleHandler implements HttpRequestHandler {
         ConsolePage page = page(request, "Overview");
         search(page, request);
         page.heading(
-                overview.uncertain() == 0
-                        ? "Nothing needs a decision"
-                        : overview.uncertain() == 1
-                                ? "1 record needs a decision"
-                                : String.format("%,d records need a decision", overview.uncertain()),
+                overview.heading(),
                 "An abandoned or unknown record is an operation that may or may not have taken effect. Its retries are refused until"
                         + " somebody has looked.");
         if (!overview.complete()) {

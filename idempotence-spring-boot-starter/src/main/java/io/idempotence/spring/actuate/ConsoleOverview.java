@@ -53,6 +53,16 @@ record ConsoleOverview(Map<State, Long> counts, List<IdempotenceRecord> urgent, 
                 .toList();
     }
 
+    /** What the page says first. Of a part of the records it does not say that nothing needs a decision. */
+    String heading() {
+        long known = uncertain();
+        if (known == 0) {
+            return complete ? "Nothing needs a decision" : "Not all records could be read";
+        }
+        String number = String.format(complete ? "%,d" : "At least %,d", known);
+        return number + (known == 1 ? " record needs a decision" : " records need a decision");
+    }
+
     long uncertain() {
         return counts.getOrDefault(State.ABANDONED, 0L) + counts.getOrDefault(State.UNKNOWN, 0L);
     }

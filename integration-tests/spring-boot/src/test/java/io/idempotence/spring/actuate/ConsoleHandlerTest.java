@@ -17,6 +17,7 @@ import io.idempotence.spring.form.FormTokens;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockHttpServletRequest;
@@ -60,7 +61,9 @@ class ConsoleHandlerTest {
 
         assertThat(send(search).getContentAsString())
                 .contains("1 record of this ID")
-                .contains("There is one more record, and it cannot be read", admin.requestKey(ID, "").value());
+                .contains(
+                        "There is one more record, and it cannot be read",
+                        admin.requestKey(ID, "").value());
     }
 
     /** The page said only that nothing can be shown, and the decision was recorded. */
@@ -85,7 +88,19 @@ class ConsoleHandlerTest {
 
         assertThat(response.getStatus()).isEqualTo(503);
         assertThat(response.getContentAsString()).contains("Your decision may have been recorded, or not");
-        assertThat(records.find(key)).hasValueSatisfying(now -> assertThat(now.state())
-                .isEqualTo(State.RELEASED));
+        assertThat(records.find(key))
+                .hasValueSatisfying(now -> assertThat(now.state()).isEqualTo(State.RELEASED));
+    }
+
+    /** The page said "Nothing needs a decision" about the records that it had read in five seconds. */
+    @Test
+    void aPartOfTheRecordsDoesNotShowThatNothingNeedsADecision() {
+        assertThat(new ConsoleOverview(Map.of(), List.of(), true).heading()).isEqualTo("Nothing needs a decision");
+        assertThat(new ConsoleOverview(Map.of(), List.of(), false).heading())
+                .isEqualTo("Not all records could be read");
+        assertThat(new ConsoleOverview(Map.of(State.UNKNOWN, 1L), List.of(), false).heading())
+                .isEqualTo("At least 1 record needs a decision");
+        assertThat(new ConsoleOverview(Map.of(State.UNKNOWN, 2L), List.of(), true).heading())
+                .isEqualTo("2 records need a decision");
     }
 }
