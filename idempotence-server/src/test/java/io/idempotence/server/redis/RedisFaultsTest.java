@@ -326,8 +326,8 @@ class RedisFaultsTest {
 
     private static boolean waitsForItsReply(Thread caller) {
         return Stream.of(caller.getStackTrace())
-                .anyMatch(frame -> frame.getClassName().endsWith(".CallPipeline")
-                        && frame.getMethodName().equals("reply"));
+                .anyMatch(frame -> frame.getClassName().endsWith(".CallPipeline$Replies")
+                        && frame.getMethodName().equals("next"));
     }
 
     @Test

@@ -120,7 +120,7 @@ final class CallPipeline {
         int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
         connection.setSoTimeout(timeout);
         RedisCall wait = replicaWait == null ? null : replicaWait.call();
-        List<List<Object>> replies = roundTrip(connection, callers, wait, sentAt, maxNanos);
+        List<List<Object>> replies = roundTrip(connection, callers, wait, sentAt, new Replies(connection, maxNanos));
         if (connection.getSoTimeout() != timeout) {
             throw new JedisConnectionException(
                     "the connection was closed and opened again between two calls of a batch");
@@ -137,7 +137,8 @@ final class CallPipeline {
     static List<Object> ask(Connection connection, List<RedisCall> calls) {
         boolean isUsable = false;
         try {
-            List<List<Object>> replies = roundTrip(connection, List.of(calls), null, System.nanoTime(), Long.MAX_VALUE);
+            Replies ofAll = new Replies(connection, Long.MAX_VALUE);
+            List<List<Object>> replies = roundTrip(connection, List.of(calls), null, System.nanoTime(), ofAll);
             isUsable = true;
             return replies.get(0);
         } finally {
@@ -154,7 +155,7 @@ final class CallPipeline {
             List<List<RedisCall>> callers,
             @Nullable RedisCall wait,
             long sentAt,
-            long maxNanos) {
+            Replies received) {
         RedisCall end = RedisCall.endOfRoundTrip(sentAt);
         RedisCall.Sender sender = new RedisCall.Sender(connection, end);
         for (List<RedisCall> calls : callers) {
@@ -168,26 +169,44 @@ final class CallPipeline {
         for (List<RedisCall> calls : callers) {
             List<Object> own = new ArrayList<>(calls.size() + 1);
             for (RedisCall call : calls) {
-                own.add(reply(connection, call, sentAt, maxNanos));
+                own.add(received.next(call));
             }
             replies.add(own);
         }
         if (wait != null) {
-            Object waited = reply(connection, wait, sentAt, maxNanos);
+            Object waited = received.next(wait);
             replies.forEach(own -> own.add(waited));
         }
-        checkEnd(reply(connection, end, sentAt, maxNanos), replies);
+        checkEnd(received.next(end), replies);
         return replies;
     }
 
-    private static Object reply(Connection connection, RedisCall call, long sentAt, long maxNanos) {
-        if (System.nanoTime() - sentAt > maxNanos) {
-            throw new JedisConnectionException(new SocketTimeoutException("the replies to a batch come too slowly"));
+    /** The replies of one round trip, and the time that was spent waiting for them. */
+    private static final class Replies {
+        private final Connection connection;
+        private final long maxNanos;
+        private long waited;
+
+        Replies(Connection connection, long maxNanos) {
+            this.connection = connection;
+            this.maxNanos = maxNanos;
         }
-        try {
-            return call.checked(connection.getOne());
-        } catch (JedisDataException e) {
-            return e;
+
+        Object next(RedisCall call) {
+            if (waited > maxNanos) {
+                throw new JedisConnectionException(
+                        new SocketTimeoutException("the replies to a batch come too slowly"));
+            }
+            long begin = System.nanoTime();
+            try {
+                return call.checked(connection.getOne());
+            } catch (JedisDataException e) {
+                return e;
+            } finally {
+                // The driver waits for no more than half of the limit. More means that this process was paused, and the
+                // server may have sent all replies meanwhile.
+                waited += Math.min(System.nanoTime() - begin, maxNanos / 2);
+            }
         }
     }
 

@@ -1,0 +1,59 @@
+package io.idempotence.server.redis.internal.jedis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.exceptions.JedisConnectionException;
+
+/** How long a round trip may take. */
+@Tag("jedis")
+class CallPipelineTest {
+    private static final Duration LONGEST_REPLY = Duration.ofMillis(20);
+
+    /** The replies to the given number of calls, each of which comes late to this process. */
+    private static List<List<Object>> repliesThatComeAfter(Duration late, int calls) throws Exception {
+        CallPipeline pipeline = new CallPipeline(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {});
+        try (ScriptedRedis redis =
+                        new ScriptedRedis((command, out) -> ScriptedRedis.write(out, ScriptedRedis.usual(command)));
+                Connection connection = new Connection(redis.address()) {
+                    @Override
+                    public Object getOne() {
+                        Object reply = super.getOne();
+                        try {
+                            Thread.sleep(late.toMillis());
+                        } catch (InterruptedException e) {
+                            throw new IllegalStateException(e);
+                        }
+                        return reply;
+                    }
+                }) {
+            connection.connect();
+            return pipeline.exchange(
+                    connection,
+                    List.of(Stream.generate(() -> QueuedCalls.find("key"))
+                            .limit(calls)
+                            .toList()));
+        }
+    }
+
+    /** The driver would have ended a wait for the server. So the process was paused, and the replies are here by now. */
+    @Test
+    void aPauseOfThisProcessIsNoSlowReply() throws Exception {
+        assertThat(repliesThatComeAfter(LONGEST_REPLY.multipliedBy(3), 1).get(0))
+                .hasSize(1);
+    }
+
+    @Test
+    void repliesThatAreEachInTimeMayTogetherBeTooLate() {
+        assertThatThrownBy(() -> repliesThatComeAfter(LONGEST_REPLY.dividedBy(2), 10))
+                .isInstanceOf(JedisConnectionException.class)
+                .hasRootCauseInstanceOf(SocketTimeoutException.class);
+    }
+}
