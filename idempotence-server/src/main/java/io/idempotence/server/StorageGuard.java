@@ -8,6 +8,7 @@ import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -37,6 +38,11 @@ final class StorageGuard implements AutoCloseable {
     /** Slow calls that began within this time of each other count as one, because one pause delays all calls that are under way. */
     private static final long ONE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+    /** A longer gap between two calls counts as this long: this process may have been paused, and did not wait for the storage. */
+    private static final long LONGEST_GAP_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    private static final long SHORTEST_GAP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
     private static final int WINDOW = 20;
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
@@ -54,6 +60,8 @@ final class StorageGuard implements AutoCloseable {
     /** A call of a request thread. */
     private static final class Caller {
         final long start;
+        /** The {@link StorageGuard#withoutPauses time without pauses} when the call began. */
+        final long begun;
         /** Whether the breaker was half open when the call began. Only a few such calls are permitted. */
         final boolean isTrial;
         /** Whether the breaker has the call's result. */
@@ -61,11 +69,19 @@ final class StorageGuard implements AutoCloseable {
 
         final AtomicReference<Pace> pace = new AtomicReference<>(Pace.RUNNING);
 
-        Caller(long start, boolean isTrial) {
+        Caller(long start, long begun, boolean isTrial) {
             this.start = start;
+            this.begun = begun;
             this.isTrial = isTrial;
         }
     }
+
+    /**
+     * The beginning of a call.
+     *
+     * @param paused how long this process was probably paused until then
+     */
+    private record Beginning(long at, long paused) {}
 
     private final Events events;
     private final LongSupplier nanoTime;
@@ -81,6 +97,8 @@ final class StorageGuard implements AutoCloseable {
     private final Queue<Caller> latest = new ConcurrentLinkedQueue<>();
     /** How many of the running calls were slow when they were removed from the queue. */
     private final AtomicInteger slowCallers = new AtomicInteger();
+
+    private final AtomicReference<Beginning> latestBeginning;
     /** Running trials. */
     private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
     /** How many fast successes the breaker has counted since a failure, a slow call, or a change of its state. */
@@ -107,6 +125,7 @@ final class StorageGuard implements AutoCloseable {
                 breaker.getCircuitBreakerConfig().getSlowCallDurationThreshold().toNanos();
         this.nanoTime = nanoTime;
         this.lastSlow = new AtomicLong(nanoTime.getAsLong() - ONE_PAUSE_NANOS);
+        this.latestBeginning = new AtomicReference<>(new Beginning(nanoTime.getAsLong(), 0));
         this.events = events;
         this.probe = probe;
         this.breaker = breaker;
@@ -168,8 +187,9 @@ final class StorageGuard implements AutoCloseable {
         // more.
         // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
-        Caller caller = new Caller(nanoTime.getAsLong(), isTrial);
-        if (countSlowCallers(caller.start) >= MOST_SLOW_CALLERS) {
+        long now = nanoTime.getAsLong();
+        Caller caller = new Caller(now, withoutPauses(now), isTrial);
+        if (countSlowCallers(caller.begun) >= MOST_SLOW_CALLERS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
                     MOST_SLOW_CALLERS + " callers already wait for the storage, each for more than "
@@ -205,12 +225,26 @@ final class StorageGuard implements AutoCloseable {
         if (isOpen()) {
             throw knownOutage();
         }
-        return count(new Caller(nanoTime.getAsLong(), false), call, () -> {});
+        long now = nanoTime.getAsLong();
+        return count(new Caller(now, now, false), call, () -> {});
     }
 
     private static StorageUnavailableException knownOutage() {
         return StorageUnavailableException.notSent(
                 "the storage has failed repeatedly and was not called; it is probed in the background", null);
+    }
+
+    /** The time at which a call begins, without the pauses of this process: what they delay would keep others out after them. */
+    private long withoutPauses(long now) {
+        Beginning latest = Objects.requireNonNull(latestBeginning.get());
+        long gap = now - latest.at;
+        if (gap >= SHORTEST_GAP_NANOS) {
+            Beginning own = new Beginning(now, latest.paused + Math.max(0, gap - LONGEST_GAP_NANOS));
+            // If another call began at the same moment, its time counts.
+            latestBeginning.compareAndSet(latest, own);
+            latest = own;
+        }
+        return now - latest.paused;
     }
 
     /**
@@ -220,7 +254,7 @@ final class StorageGuard implements AutoCloseable {
     private int countSlowCallers(long now) {
         for (Caller first = latest.peek(); first != null; first = latest.peek()) {
             boolean hasEnded = first.pace.get() == Pace.ENDED;
-            if (!hasEnded && now - first.start <= SLOW_CALLER_NANOS) {
+            if (!hasEnded && now - first.begun <= SLOW_CALLER_NANOS) {
                 break;
             }
             // Another thread may have removed it.

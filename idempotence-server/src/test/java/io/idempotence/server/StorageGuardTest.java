@@ -54,7 +54,7 @@ class StorageGuardTest {
             }
             arrived.await();
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
-            now.addAndGet(Duration.ofMillis(251).toNanos());
+            waitLongerThanACallerMay(now, guard);
             assertThatThrownBy(() -> guard.call(() -> "too many"))
                     .isInstanceOfSatisfying(
                             StorageUnavailableException.class,
@@ -64,6 +64,38 @@ class StorageGuardTest {
                 assertThat(call.get()).isEqualTo("responded");
             }
             assertThat(guard.call(() -> "back")).isEqualTo("back");
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    /** Time passes without a pause: calls begin all the time. */
+    private static void waitLongerThanACallerMay(AtomicLong now, StorageGuard guard) {
+        for (int i = 0; i < 25; i++) {
+            now.addAndGet(Duration.ofMillis(10).toNanos());
+            guard.call(() -> "fast");
+        }
+        now.addAndGet(Duration.ofMillis(10).toNanos());
+    }
+
+    @Test
+    @DisplayName("callers that a pause of this process has delayed keep nobody out after it")
+    void aPauseIsNoWaitForTheStorage() throws Exception {
+        AtomicLong now = new AtomicLong();
+        CountDownLatch arrived = new CountDownLatch(StorageGuard.MOST_SLOW_CALLERS);
+        CountDownLatch goOn = new CountDownLatch(1);
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
+                callers.submit(() -> guard.call(() -> {
+                    arrived.countDown();
+                    hang(goOn);
+                    return "responded";
+                }));
+            }
+            arrived.await();
+            now.addAndGet(Duration.ofSeconds(30).toNanos());
+            assertThat(guard.call(() -> "one more")).isEqualTo("one more");
         } finally {
             goOn.countDown();
         }
@@ -88,7 +120,7 @@ class StorageGuardTest {
                 })));
             }
             arrived.await();
-            now.addAndGet(Duration.ofMillis(251).toNanos());
+            waitLongerThanACallerMay(now, guard);
             assertThatThrownBy(() -> guard.call(() -> "too many")).isInstanceOf(StorageUnavailableException.class);
             one.countDown();
             assertThat(calls.get(StorageGuard.MOST_SLOW_CALLERS / 2).get()).isEqualTo("responded");
