@@ -46,6 +46,9 @@ final class FlatCombiner implements RedisServer {
     /** How long a caller waits without progress before it leads. With less than the usual wait under load, all would wake up for nothing. */
     private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
+    /** A thread that wakes up this late was paused together with the process. */
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
     private final Supplier<Connection> connections;
     private final CallPipeline pipeline;
     private final int maxBatches;
@@ -104,6 +107,9 @@ final class FlatCombiner implements RedisServer {
         private final Thread thread = Thread.currentThread();
         private final long since = System.nanoTime();
         private final List<RedisCall> calls;
+        /** From when on its wait counts. A pause of this process begins the wait anew. Only for its own thread. */
+        private long waitsSince = since;
+
         private volatile State state = State.QUEUED;
         /** What {@link FlatCombiner#stalls} was when it began to lead. Guarded by the lock. */
         private int stalls;
@@ -221,13 +227,17 @@ final class FlatCombiner implements RedisServer {
                     return;
                 }
                 if (state != State.QUEUED) {
-                    next = own.since + maxWaitNanos + maxRoundTripNanos;
+                    next = own.waitsSince + maxWaitNanos + maxRoundTripNanos;
                     if (now - next >= 0) {
                         throw new JedisConnectionException(
                                 new SocketTimeoutException("the batch of this call has not ended"));
                     }
                 }
                 LockSupport.parkNanos(this, next - now);
+                if (System.nanoTime() - next > PAUSE_NANOS) {
+                    // The batches that it waits for were paused, too. Their replies may be here.
+                    own.waitsSince = System.nanoTime();
+                }
                 interrupted |= Thread.interrupted();
             }
         } finally {
@@ -244,7 +254,7 @@ final class FlatCombiner implements RedisServer {
      * @return when to do this again
      */
     private long leadOrWithdraw(Caller own, boolean interrupted, long now) {
-        long latest = own.since + maxWaitNanos;
+        long latest = own.waitsSince + maxWaitNanos;
         lock.lock();
         try {
             if (own.state != State.QUEUED) {
