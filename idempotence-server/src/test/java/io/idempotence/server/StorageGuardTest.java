@@ -35,24 +35,29 @@ class StorageGuardTest {
         callers.shutdownNow();
     }
 
+    /** Calls that wait for the storage, all at once. */
+    private List<Future<String>> crowd(StorageGuard guard, int size, CountDownLatch goOn) throws InterruptedException {
+        CountDownLatch arrived = new CountDownLatch(size);
+        List<Future<String>> calls = new ArrayList<>();
+        for (int i = 0; i < size; i++) {
+            calls.add(callers.submit(() -> guard.call(() -> {
+                arrived.countDown();
+                hang(goOn);
+                return "responded";
+            })));
+        }
+        arrived.await();
+        return calls;
+    }
+
     @Test
     @DisplayName("a crowd is no outage: only callers that have waited for long keep others out")
     void aCrowdIsNotRefused() throws Exception {
         AtomicLong now = new AtomicLong();
-        int crowd = 2 * StorageGuard.MOST_SLOW_CALLERS;
-        CountDownLatch arrived = new CountDownLatch(crowd);
         CountDownLatch goOn = new CountDownLatch(1);
-        List<Future<String>> calls = new ArrayList<>();
         try (StorageGuard guard = new StorageGuard(
                 new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            for (int i = 0; i < crowd; i++) {
-                calls.add(callers.submit(() -> guard.call(() -> {
-                    arrived.countDown();
-                    hang(goOn);
-                    return "responded";
-                })));
-            }
-            arrived.await();
+            List<Future<String>> calls = crowd(guard, 2 * StorageGuard.MOST_SLOW_CALLERS, goOn);
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
             waitLongerThanACallerMay(now, guard);
             assertThatThrownBy(() -> guard.call(() -> "too many"))
@@ -82,18 +87,10 @@ class StorageGuardTest {
     @DisplayName("callers that a pause of this process has delayed keep nobody out after it")
     void aPauseIsNoWaitForTheStorage() throws Exception {
         AtomicLong now = new AtomicLong();
-        CountDownLatch arrived = new CountDownLatch(StorageGuard.MOST_SLOW_CALLERS);
         CountDownLatch goOn = new CountDownLatch(1);
         try (StorageGuard guard = new StorageGuard(
                 new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
-                callers.submit(() -> guard.call(() -> {
-                    arrived.countDown();
-                    hang(goOn);
-                    return "responded";
-                }));
-            }
-            arrived.await();
+            crowd(guard, StorageGuard.MOST_SLOW_CALLERS, goOn);
             now.addAndGet(Duration.ofSeconds(30).toNanos());
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
         } finally {
@@ -210,20 +207,10 @@ class StorageGuardTest {
     @DisplayName("calls that one pause delays, of this process or of the storage, open nothing")
     void onePauseOpensNothing() throws Exception {
         AtomicLong now = new AtomicLong();
-        int callsAtOnce = 30;
-        CountDownLatch arrived = new CountDownLatch(callsAtOnce);
         CountDownLatch goOn = new CountDownLatch(1);
-        List<Future<String>> calls = new ArrayList<>();
         try (StorageGuard guard = new StorageGuard(
                 new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            for (int i = 0; i < callsAtOnce; i++) {
-                calls.add(callers.submit(() -> guard.call(() -> {
-                    arrived.countDown();
-                    hang(goOn);
-                    return "responded";
-                })));
-            }
-            arrived.await();
+            List<Future<String>> calls = crowd(guard, 30, goOn);
             now.addAndGet(Duration.ofSeconds(2).toNanos());
             goOn.countDown();
             for (Future<String> call : calls) {
