@@ -163,7 +163,7 @@ final class IdempotenceEndpoint {
      *
      * @param key the record's key
      * @param as {@code applied} or {@code not-applied}
-     * @param fence the fence of the record as the person saw it. With another one, nothing is done
+     * @param fence the fence of the record as the person saw it, required. With another one, nothing is done
      * @param retention how long the ID is remembered from now on at least; as the policy says by default
      */
     @WriteOperation
@@ -178,6 +178,10 @@ final class IdempotenceEndpoint {
                 case "not-applied" -> Resolution.NOT_APPLIED;
                 default -> throw new IllegalArgumentException("as takes applied or not-applied");
             };
+            if (fence == null) {
+                // Another execution may have taken over since, and nobody has looked at its outcome.
+                return Map.of("resolved", false, "message", "fence is missing; give that of the record as you saw it");
+            }
             IdempotenceAdmin view =
                     retention == null ? admin.get() : admin.get().withRetention(retention);
             IdempotenceAdmin.Resolved resolved = new RecordsView(view).resolve(key, fence, resolution);

@@ -103,13 +103,13 @@ final class RecordsView {
         return admin.find(StorageKey.parse(key));
     }
 
-    /** @param fence the fence of the record as a person saw it; null if that does not matter */
-    Resolved resolve(String key, @Nullable Long fence, Resolution resolution) {
+    /** @param fence the fence of the record as a person saw it */
+    Resolved resolve(String key, long fence, Resolution resolution) {
         IdempotenceRecord record = find(key).orElse(null);
         if (record == null) {
             return Resolved.NOT_FOUND;
         }
-        return fence == null || fence == record.fence() ? admin.resolve(record, resolution) : Resolved.CHANGED;
+        return fence == record.fence() ? admin.resolve(record, resolution) : Resolved.CHANGED;
     }
 
     /**

@@ -126,7 +126,8 @@ class EndpointTest {
         assertThat(JsonPath.<List<String>>read(found, "$.unreadable[*].key")).containsExactly(key);
         assertThat(JsonPath.<String>read(found, "$.unreadable[0].message")).contains("its format is 9");
         assertThat(get("/" + key).body()).contains("\"state\":\"unreadable\"", "its format is 9");
-        assertThat(send("POST", "/" + key, "{\"as\":\"applied\"}").body()).contains("its format is 9");
+        assertThat(send("POST", "/" + key, "{\"as\":\"applied\",\"fence\":1}").body())
+                .contains("its format is 9");
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "a newer version");
         assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
     }
@@ -197,11 +198,14 @@ class EndpointTest {
     void anUncertainRecordIsResolvedOnceAsThePersonSawIt() throws Exception {
         String key = unknown("payment-1");
 
+        assertThat(send("POST", "/" + key, "{\"as\":\"applied\"}").body())
+                .contains("\"resolved\":false", "fence is missing; give that of the record as you saw it");
         assertThat(send("POST", "/" + key, "{\"as\":\"applied\",\"fence\":7}").body())
                 .contains("\"resolved\":false", "the record has changed since it was read");
         assertThat(send("POST", "/" + key, "{\"as\":\"applied\",\"fence\":1}").body())
                 .contains("\"resolved\":true", "it never runs again", "\"state\":\"completed\"");
-        assertThat(send("POST", "/" + key, "{\"as\":\"not-applied\"}").body())
+        assertThat(send("POST", "/" + key, "{\"as\":\"not-applied\",\"fence\":1}")
+                        .body())
                 .contains("\"resolved\":false", "only an abandoned or unknown record can be resolved");
     }
 
@@ -209,7 +213,7 @@ class EndpointTest {
     void aRecordResolvedAsNotAppliedRunsAgain() throws Exception {
         String key = unknown("payment-1");
 
-        send("POST", "/" + key, "{\"as\":\"not-applied\"}");
+        send("POST", "/" + key, "{\"as\":\"not-applied\",\"fence\":1}");
 
         assertThat(idempotence().execute(new IdempotenceId("payment-1"), () -> "paid"))
                 .isEqualTo("paid");
