@@ -48,6 +48,7 @@ final class OutageLog {
             if (!failing) {
                 failing = true;
                 beganAt = now;
+                latestFailure = now;
                 failures = 0;
                 if (announcedInMinute == 0 || now - minuteBegan >= MINUTE) {
                     minuteBegan = now;
@@ -58,7 +59,7 @@ final class OutageLog {
             }
             failures++;
             unreported++;
-            latestFailure = now;
+            failedAt(now);
             if (begins) {
                 announcedInMinute++;
                 unlogged = unreported - 1;
@@ -87,6 +88,13 @@ final class OutageLog {
     void probeFailed() {
         long now = nanoTime.getAsLong();
         synchronized (this) {
+            failedAt(now);
+        }
+    }
+
+    /** A thread that has read the clock may get here after others that read it later. */
+    private void failedAt(long now) {
+        if (now - latestFailure > 0) {
             latestFailure = now;
         }
     }

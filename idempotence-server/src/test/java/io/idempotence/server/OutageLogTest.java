@@ -56,6 +56,18 @@ class OutageLogTest {
     }
 
     @Test
+    void aFailureThatIsReportedLateMakesNoOutageShorter() {
+        fail(1);
+        pass(Duration.ofSeconds(2));
+        fail(1);
+        pass(Duration.ofSeconds(-3));
+        fail(1);
+        pass(Duration.ofSeconds(5));
+        outage.responded();
+        assertThat(lines().get(1)).isEqualTo("the storage responds again, after 3 failures in 2.0 s");
+    }
+
+    @Test
     void aReplyAmongFailuresIsNoEnd() {
         fail(1);
         outage.responded();
