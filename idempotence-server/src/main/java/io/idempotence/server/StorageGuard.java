@@ -46,6 +46,8 @@ final class StorageGuard implements AutoCloseable {
     private static final int WINDOW = 20;
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
+    /** The breaker opens when there are this many slow calls for each fast one. */
+    private static final int SLOW_FOR_A_FAST = 4;
 
     private static final Duration PROBE_EVERY = Duration.ofMillis(250);
     /** Several, because a probe may hang for the driver's whole timeout, and the recovery must be noticed meanwhile. */
@@ -105,6 +107,9 @@ final class StorageGuard implements AutoCloseable {
     private final AtomicInteger fastInARow = new AtomicInteger();
     /** When the last slow call began that the breaker has counted. */
     private final AtomicLong lastSlow;
+
+    /** How many slow calls were not counted, without those that have made up for a fast one. */
+    private final AtomicInteger uncountedSlow = new AtomicInteger();
 
     private volatile Runnable onRecovery = () -> {};
     private volatile BooleanSupplier isAwaited = () -> false;
@@ -183,8 +188,7 @@ final class StorageGuard implements AutoCloseable {
             startProbing();
             throw knownOutage();
         }
-        // If the state changes in between, this call may return a permission that it never had, which allows one trial
-        // more.
+        // If the state changes in between, this call may return a permission that it never had: one trial more.
         // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         long now = nanoTime.getAsLong();
@@ -288,14 +292,13 @@ final class StorageGuard implements AutoCloseable {
 
     /**
      * Counts a success, unless the window of the closed breaker has only fast ones: one more would change nothing. Does not count a slow one
-     * if another one that began about when it did is counted.
+     * if another one that began about when it did is counted. Then fewer fast ones are counted as well: the proportion must stay.
      */
     private void countSuccess(Caller caller) {
         long nanos = nanoTime.getAsLong() - caller.start;
         boolean isFast = nanos < slowCallNanos;
-        boolean isOneOfMany = isFast ? fastInARow.get() >= WINDOW : !isFirstOfItsPause(caller);
         // Trials are few, and each one counts.
-        if (isOneOfMany && !caller.isTrial) {
+        if (!caller.isTrial && (isFast ? isOneFastOfMany() : !isFirstOfItsPause(caller))) {
             return;
         }
         if (isFast) {
@@ -311,7 +314,17 @@ final class StorageGuard implements AutoCloseable {
     /** Whether a slow call began later than those that were delayed together with the last counted one. */
     private boolean isFirstOfItsPause(Caller caller) {
         long last = lastSlow.get();
-        return caller.start - last >= ONE_PAUSE_NANOS && lastSlow.compareAndSet(last, caller.start);
+        if (caller.start - last >= ONE_PAUSE_NANOS && lastSlow.compareAndSet(last, caller.start)) {
+            return true;
+        }
+        uncountedSlow.incrementAndGet();
+        return false;
+    }
+
+    private boolean isOneFastOfMany() {
+        return fastInARow.get() >= WINDOW
+                || uncountedSlow.getAndUpdate(slow -> slow < SLOW_FOR_A_FAST ? slow : slow - SLOW_FOR_A_FAST)
+                        >= SLOW_FOR_A_FAST;
     }
 
     private void failed(Caller caller, Throwable e, Runnable withoutResult) {
@@ -363,6 +376,7 @@ final class StorageGuard implements AutoCloseable {
     private void changed(CircuitBreaker.State state) {
         // Each state begins with an empty window.
         fastInARow.set(0);
+        uncountedSlow.set(0);
         if (state == CircuitBreaker.State.OPEN) {
             events.storageIs(IdempotenceListener.StorageState.UNAVAILABLE);
             suspect();

@@ -24,6 +24,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** When a storage counts as down, and which of its callers are kept out then. */
 class StorageGuardTest {
@@ -200,6 +202,29 @@ class StorageGuardTest {
                 }
                 assertThat(guard.isOpen()).isEqualTo(slowCall.toSeconds() < 5);
             }
+        }
+    }
+
+    private static String together(int calls, StorageGuard guard, Runnable whileTheyWait) {
+        if (calls == 0) {
+            whileTheyWait.run();
+            return "responded";
+        }
+        return guard.call(() -> together(calls - 1, guard, whileTheyWait));
+    }
+
+    @ParameterizedTest(name = "{0} slow for each fast call")
+    @CsvSource({"9, true", "2, false"})
+    @DisplayName("a storage that is slow again and again counts as down although some calls are fast")
+    void slowCallsOutweighFewFastOnes(int slow, boolean isDown) {
+        AtomicLong now = new AtomicLong();
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+            for (int i = 0; i < 100 && !guard.isOpen(); i++) {
+                guard.call(() -> "fast");
+                together(slow, guard, () -> now.addAndGet(Duration.ofSeconds(2).toNanos()));
+            }
+            assertThat(guard.isOpen()).isEqualTo(isDown);
         }
     }
 
