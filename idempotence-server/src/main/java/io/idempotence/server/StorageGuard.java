@@ -8,7 +8,6 @@ import io.idempotence.internal.SharedFailure;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,7 +16,6 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
@@ -35,19 +33,9 @@ final class StorageGuard implements AutoCloseable {
     static final int MOST_SLOW_CALLERS = 64;
 
     private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
-    /** Slow calls that began within this time of each other count as one, because one pause delays all calls that are under way. */
-    private static final long ONE_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
-    /** A longer gap between two calls counts as this long: this process may have been paused, and did not wait for the storage. */
-    private static final long LONGEST_GAP_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-
-    private static final long SHORTEST_GAP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-
     private static final int WINDOW = 20;
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
-    /** The breaker opens when there are this many slow calls for each fast one. */
-    private static final int SLOW_FOR_A_FAST = 4;
 
     private static final Duration PROBE_EVERY = Duration.ofMillis(250);
     /** Several, because a probe may hang for the driver's whole timeout, and the recovery must be noticed meanwhile. */
@@ -62,7 +50,7 @@ final class StorageGuard implements AutoCloseable {
     /** A call of a request thread. */
     private static final class Caller {
         final long start;
-        /** The {@link StorageGuard#withoutPauses time without pauses} when the call began. */
+        /** When it began, without pauses of this process. */
         final long begun;
         /** Whether the breaker was half open when the call began. Only a few such calls are permitted. */
         final boolean isTrial;
@@ -77,13 +65,6 @@ final class StorageGuard implements AutoCloseable {
             this.isTrial = isTrial;
         }
     }
-
-    /**
-     * The beginning of a call.
-     *
-     * @param paused how long this process was probably paused until then
-     */
-    private record Beginning(long at, long paused) {}
 
     private final Events events;
     private final LongSupplier nanoTime;
@@ -100,16 +81,11 @@ final class StorageGuard implements AutoCloseable {
     /** How many of the running calls were slow when they were removed from the queue. */
     private final AtomicInteger slowCallers = new AtomicInteger();
 
-    private final AtomicReference<Beginning> latestBeginning;
+    private final TimeWithoutPauses timeWithoutPauses;
     /** Running trials. */
     private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
-    /** How many fast successes the breaker has counted since a failure, a slow call, or a change of its state. */
-    private final AtomicInteger fastInARow = new AtomicInteger();
-    /** When the last slow call began that the breaker has counted. */
-    private final AtomicLong lastSlow;
 
-    /** How many slow calls were not counted, without those that have made up for a fast one. */
-    private final AtomicInteger uncountedSlow = new AtomicInteger();
+    private final CountedSuccesses successes;
 
     private volatile Runnable onRecovery = () -> {};
     private volatile BooleanSupplier isAwaited = () -> false;
@@ -129,8 +105,8 @@ final class StorageGuard implements AutoCloseable {
         this.slowCallNanos =
                 breaker.getCircuitBreakerConfig().getSlowCallDurationThreshold().toNanos();
         this.nanoTime = nanoTime;
-        this.lastSlow = new AtomicLong(nanoTime.getAsLong() - ONE_PAUSE_NANOS);
-        this.latestBeginning = new AtomicReference<>(new Beginning(nanoTime.getAsLong(), 0));
+        this.timeWithoutPauses = new TimeWithoutPauses(nanoTime.getAsLong());
+        this.successes = new CountedSuccesses(WINDOW, nanoTime.getAsLong());
         this.events = events;
         this.probe = probe;
         this.breaker = breaker;
@@ -192,7 +168,7 @@ final class StorageGuard implements AutoCloseable {
         // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         long now = nanoTime.getAsLong();
-        Caller caller = new Caller(now, withoutPauses(now), isTrial);
+        Caller caller = new Caller(now, timeWithoutPauses.at(now), isTrial);
         if (countSlowCallers(caller.begun) >= MOST_SLOW_CALLERS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
@@ -238,19 +214,6 @@ final class StorageGuard implements AutoCloseable {
                 "the storage has failed repeatedly and was not called; it is probed in the background", null);
     }
 
-    /** The time at which a call begins, without the pauses of this process: what they delay would keep others out after them. */
-    private long withoutPauses(long now) {
-        Beginning latest = Objects.requireNonNull(latestBeginning.get());
-        long gap = now - latest.at;
-        if (gap >= SHORTEST_GAP_NANOS) {
-            Beginning own = new Beginning(now, latest.paused + Math.max(0, gap - LONGEST_GAP_NANOS));
-            // If another call began at the same moment, its time counts.
-            latestBeginning.compareAndSet(latest, own);
-            latest = own;
-        }
-        return now - latest.paused;
-    }
-
     /**
      * Counts the running calls that are slow. Removes a call from the queue once it has ended or is slow, so that the cost does not depend
      * on the number of running calls.
@@ -290,41 +253,20 @@ final class StorageGuard implements AutoCloseable {
         prober.startMissingThread();
     }
 
-    /**
-     * Counts a success, unless the window of the closed breaker has only fast ones: one more would change nothing. Does not count a slow one
-     * if another one that began about when it did is counted. Then fewer fast ones are counted as well: the proportion must stay.
-     */
+    /** Counts a success if it is chosen. Trials are few, and each one counts. */
     private void countSuccess(Caller caller) {
         long nanos = nanoTime.getAsLong() - caller.start;
         boolean isFast = nanos < slowCallNanos;
-        // Trials are few, and each one counts.
-        if (!caller.isTrial && (isFast ? isOneFastOfMany() : !isFirstOfItsPause(caller))) {
+        if (!caller.isTrial && !successes.choose(caller.start, isFast)) {
             return;
         }
         if (isFast) {
-            fastInARow.incrementAndGet();
+            successes.fast();
         }
         breaker.onSuccess(nanos, TimeUnit.NANOSECONDS);
         if (!isFast) {
-            // Reset after the breaker has counted the slow call: the fast calls that replace it must be counted.
-            fastInARow.set(0);
+            successes.notFast();
         }
-    }
-
-    /** Whether a slow call began later than those that were delayed together with the last counted one. */
-    private boolean isFirstOfItsPause(Caller caller) {
-        long last = lastSlow.get();
-        if (caller.start - last >= ONE_PAUSE_NANOS && lastSlow.compareAndSet(last, caller.start)) {
-            return true;
-        }
-        uncountedSlow.incrementAndGet();
-        return false;
-    }
-
-    private boolean isOneFastOfMany() {
-        return fastInARow.get() >= WINDOW
-                || uncountedSlow.getAndUpdate(slow -> slow < SLOW_FOR_A_FAST ? slow : slow - SLOW_FOR_A_FAST)
-                        >= SLOW_FOR_A_FAST;
     }
 
     private void failed(Caller caller, Throwable e, Runnable withoutResult) {
@@ -352,7 +294,7 @@ final class StorageGuard implements AutoCloseable {
         }
         if (SharedFailure.counts(cause, this)) {
             breaker.onError(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS, cause);
-            fastInARow.set(0);
+            successes.notFast();
         } else {
             withoutResult.run();
         }
@@ -375,8 +317,7 @@ final class StorageGuard implements AutoCloseable {
 
     private void changed(CircuitBreaker.State state) {
         // Each state begins with an empty window.
-        fastInARow.set(0);
-        uncountedSlow.set(0);
+        successes.reset();
         if (state == CircuitBreaker.State.OPEN) {
             events.storageIs(IdempotenceListener.StorageState.UNAVAILABLE);
             suspect();
