@@ -27,7 +27,16 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     private volatile @Nullable HeldAsyncContext latest;
     private volatile @Nullable Throwable notGiven;
-    private volatile boolean dispatched;
+    private volatile @Nullable HeldAsyncContext dispatchedLast;
+    private volatile @Nullable FailedListener failedListener;
+
+    /**
+     * The failure of a listener.
+     *
+     * @param during the asynchronous processing in which it was called; null if a filter in front has begun it. If the handler has begun
+     *     another one since, that decides
+     */
+    private record FailedListener(@Nullable HeldAsyncContext during, Throwable failure) {}
 
     AsyncProcessing(
             Dispatches dispatches,
@@ -42,7 +51,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         this.request = new HeldRequest(request, body, this);
         this.response = end.response().including(this::isIncluding);
         this.buffer = end.buffer();
-        dispatches.onFailedListener(this::endAfter);
+        dispatches.onFailedListener(this::listenerFailed);
     }
 
     /** The request that the handler reads. */
@@ -156,7 +165,6 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     private HeldAsyncContext started(HeldAsyncContext context) {
         context.watch(new Ending());
         latest = context;
-        dispatched = false;
         dispatches.startedAsync();
         return context;
     }
@@ -175,7 +183,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     /** Stops holding the response before a dispatch that this filter does not see, because nothing would deliver it. */
     @Override
     public void beforeDispatch() {
-        dispatched = true;
+        dispatchedLast = latest;
         if (!seesDispatches) {
             buffer.stopHolding();
             if (!Wrappers.isSureToBeDelivered(response.target())) {
@@ -193,6 +201,9 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         if (!seesDispatches) {
             if (container.getTimeout() <= 0) {
                 // The container has no timeout, so nothing else would end the processing.
+                if (!response.target().isCommitted()) {
+                    response.target().setStatus(HttpServletResponse.SC_INTERNAL_SERVER_ERROR);
+                }
                 container.complete();
             }
             return;
@@ -205,12 +216,19 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         }
     }
 
-    /** Ends the processing of a handler whose listener has failed, as a container does if the listener has not ended it. */
-    private void endAfter(Throwable failure) {
-        if (!dispatched && !end.hasEnded()) {
+    private Runnable listenerFailed(Throwable failure) {
+        FailedListener failed = new FailedListener(latest, failure);
+        failedListener = failed;
+        return () -> endAfter(failed);
+    }
+
+    /** Ends the processing in which a listener has failed, as a container does if the listener has not ended it. */
+    private void endAfter(FailedListener failed) {
+        boolean isOver = latest != failed.during || (failed.during != null && dispatchedLast == failed.during);
+        if (!isOver && !end.hasEnded()) {
             // Jetty announces no end if a dispatch throws after bytes have left.
             end.endUnseen();
-            abort(container().getAsyncContext(), failure);
+            abort(container().getAsyncContext(), failed.failure);
         }
     }
 
@@ -251,10 +269,10 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     @Override
     public void finish() {
-        Throwable failure = dispatches.failedListener();
-        if (failure != null && !end.hasEndedItself()) {
+        FailedListener failed = failedListener;
+        if (failed != null && failed.during == latest && !end.hasEndedItself()) {
             end.endUnseen();
-            throw new IllegalStateException("a listener failed before the response was whole", failure);
+            throw new IllegalStateException("a listener failed before the response was whole", failed.failure);
         }
         end.finish();
     }

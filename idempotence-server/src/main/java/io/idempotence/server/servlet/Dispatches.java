@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,8 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Dispatches {
     private final ClaimedExecution execution;
-    private Consumer<Throwable> onFailedListener = failure -> {};
-    private volatile @Nullable Throwable failedListener;
+    private Function<Throwable, Runnable> onFailedListener = failure -> () -> {};
 
     // Guarded by this object's lock, which is never held across I/O.
     private final Queue<Runnable> listeners = new ArrayDeque<>(0);
@@ -83,15 +83,9 @@ final class Dispatches {
         return asyncStarted;
     }
 
-    /** @param ends ends the asynchronous processing if a listener has failed and has not ended it */
-    void onFailedListener(Consumer<Throwable> ends) {
-        onFailedListener = ends;
-    }
-
-    /** What a listener has thrown; null if none has failed. */
-    @Nullable
-    Throwable failedListener() {
-        return failedListener;
+    /** @param failed called before the listener learns of its failure. Returns what to do after that */
+    void onFailedListener(Function<Throwable, Runnable> failed) {
+        onFailedListener = failed;
     }
 
     /** Fails unless a listener would be called. A handler may catch this, and write its response in another way. */
@@ -117,11 +111,11 @@ final class Dispatches {
         try {
             call.run();
         } catch (Throwable e) {
-            failedListener = e;
+            Runnable afterwards = onFailedListener.apply(e);
             try {
                 onError.accept(e);
             } finally {
-                onFailedListener.accept(e);
+                afterwards.run();
             }
         }
     }

@@ -46,23 +46,23 @@ final class ResponseRecorder {
     byte[] written(ResponseBuffer written, int status) {
         ByteBuffer body = written.body();
         List<StoredResponse.Header> kept = keptHeaders(written);
-        if (isInterim(status) || !isReplayable(written, body, kept)) {
+        if (isInterim(status)) {
+            LOG.warn(
+                    "A handler ended with status {}, which is no response; it is not stored, and duplicates are refused as"
+                            + " result-unavailable",
+                    status);
+            return ClaimResult.noResult();
+        }
+        if (!isReplayable(written, body, kept)) {
             return ClaimResult.noResult();
         }
         ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
         return new StoredResponse(StoredResponse.Form.WRITTEN, written.output(), status, kept, withoutIds).toBytes();
     }
 
-    /** Whether a caller would wait for more, perhaps in the protocol that the handler has upgraded its connection to. Reports it. */
+    /** Whether more follows a status: the final response, or what the connection was upgraded to. */
     private static boolean isInterim(int status) {
-        boolean isInterim = status >= 100 && status < 200;
-        if (isInterim) {
-            LOG.warn(
-                    "A handler ended with status {}, which is no response; it is not stored, and duplicates are refused as"
-                            + " result-unavailable",
-                    status);
-        }
-        return isInterim;
+        return status >= 100 && status < 200;
     }
 
     /** Whether the body is all that the client gets. Reports why not. */

@@ -7,13 +7,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
+import io.idempotence.server.Idempotence;
+import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterRegistration;
 import jakarta.servlet.ReadListener;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
 import java.io.IOException;
 import java.net.http.HttpResponse;
+import java.util.EnumSet;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -245,5 +250,54 @@ class StreamListenersIT extends FilterTestBase {
         assertThat(text(first)).isEqualTo("refused");
         awaitReplay(server, first);
         assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName(
+            "a listener that dispatches after its failure, to a handler that is asynchronous again, may still succeed")
+    void aHandlerMayDispatchAfterAFailureOfItsListener() {
+        ServletServer server = serve((request, response) -> {
+            if (request.getDispatcherType() == DispatcherType.ASYNC) {
+                AsyncContext again = request.startAsync();
+                again.start(() -> {
+                    respond(again, 201, "paid by the other bank");
+                    again.complete();
+                });
+                return;
+            }
+            AsyncContext async = request.startAsync();
+            Step fails = () -> {
+                throw new IOException("the bank is away");
+            };
+            response.getOutputStream().setWriteListener(writing(fails, async::dispatch));
+        });
+        HttpResponse<byte[]> first = call(server);
+        assertThat(first.statusCode()).isEqualTo(201);
+        assertThat(text(first)).isEqualTo("paid by the other bank");
+        assertSameResponse(first, call(server));
+    }
+
+    @Test
+    @DisplayName(
+            "T13: a handler whose listener fails is no success for its caller, even if the filter sees no dispatches")
+    void aHandlerWhoseListenerFailsIsNoSuccess() {
+        Idempotence idempotence = idempotence();
+        Handler handler = (request, response) -> {
+            AsyncContext async = request.startAsync();
+            async.setTimeout(0);
+            response.setStatus(201);
+            Step fails = () -> {
+                throw new IOException("the bank is away");
+            };
+            response.getOutputStream().setWriteListener(writing(fails, async::complete));
+        };
+        ServletServer server = start(handler, context -> {
+            FilterRegistration.Dynamic filter = context.addFilter(
+                    "idempotence", IdempotenceFilter.builder(idempotence).build());
+            filter.setAsyncSupported(true);
+            filter.addMappingForUrlPatterns(EnumSet.of(DispatcherType.REQUEST), false, "/*");
+        });
+        assertThat(call(server).statusCode()).isEqualTo(500);
+        assertThat(refusal(awaitEnd(server))).isEqualTo("outcome-unknown");
     }
 }
