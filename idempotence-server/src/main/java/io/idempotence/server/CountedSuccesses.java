@@ -41,9 +41,14 @@ final class CountedSuccesses {
     }
 
     private boolean chooseFast() {
-        return fastInARow.get() < window
-                && uncountedSlow.getAndUpdate(slow -> slow < SLOW_FOR_A_FAST ? slow : slow - SLOW_FOR_A_FAST)
-                        < SLOW_FOR_A_FAST;
+        if (fastInARow.get() >= window) {
+            if (uncountedSlow.get() > 0) {
+                uncountedSlow.set(0);
+            }
+            return false;
+        }
+        return uncountedSlow.getAndUpdate(slow -> slow < SLOW_FOR_A_FAST ? slow : slow - SLOW_FOR_A_FAST)
+                < SLOW_FOR_A_FAST;
     }
 
     private boolean chooseSlow(long start) {
@@ -51,7 +56,8 @@ final class CountedSuccesses {
         if (start - last >= TOGETHER_NANOS && lastSlow.compareAndSet(last, start)) {
             return true;
         }
-        uncountedSlow.incrementAndGet();
+        // No more than make up for a window: later failures are compared with the fast calls of their own time.
+        uncountedSlow.getAndUpdate(slow -> Math.min(slow + 1, SLOW_FOR_A_FAST * window));
         return false;
     }
 

@@ -32,7 +32,8 @@ final class TimeWithoutPauses {
         Beginning before = Objects.requireNonNull(latest.get());
         long gap = now - before.at;
         if (gap < SHORTEST_GAP_NANOS) {
-            return now - before.paused;
+            // A thread that read the clock before a pause may get here after it.
+            return Math.max(now, before.at) - before.paused;
         }
         Beginning own = new Beginning(now, before.paused + Math.max(0, gap - LONGEST_GAP_NANOS));
         // If another call began at the same moment, its time counts.

@@ -248,6 +248,35 @@ class StorageGuardTest {
     }
 
     @Test
+    @DisplayName("a few failures after a pause with many calls open nothing")
+    void aFewFailuresAfterAPauseOpenNothing() throws Exception {
+        AtomicLong now = new AtomicLong();
+        CountDownLatch goOn = new CountDownLatch(1);
+        try (StorageGuard guard = new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+            List<Future<String>> calls = crowd(guard, 500, goOn);
+            now.addAndGet(Duration.ofSeconds(2).toNanos());
+            goOn.countDown();
+            for (Future<String> call : calls) {
+                call.get();
+            }
+            for (int i = 0; i < 500; i++) {
+                if (i % 10 == 0) {
+                    assertThatThrownBy(() -> guard.call(() -> {
+                                throw new StorageUnavailableException("down", null);
+                            }))
+                            .hasMessage("down");
+                } else {
+                    guard.call(() -> "fast");
+                }
+                assertThat(guard.isOpen()).isFalse();
+            }
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    @Test
     @DisplayName("calls that began before an outage let no more trials through when they fail after it")
     void callsFromBeforeTheOutageAddNoTrials() throws Exception {
         int earlier = 30;

@@ -107,7 +107,7 @@ final class FlatCombiner implements RedisServer {
         private final Thread thread = Thread.currentThread();
         private final long since = System.nanoTime();
         private final List<RedisCall> calls;
-        /** From when on its wait counts. A pause of this process begins the wait anew. Only for its own thread. */
+        /** From when on its wait counts. A pause of this process begins the wait anew, once. Only for its own thread. */
         private long waitsSince = since;
 
         private volatile State state = State.QUEUED;
@@ -234,7 +234,7 @@ final class FlatCombiner implements RedisServer {
                     }
                 }
                 LockSupport.parkNanos(this, next - now);
-                if (System.nanoTime() - next > PAUSE_NANOS) {
+                if (own.waitsSince == own.since && System.nanoTime() - next > PAUSE_NANOS) {
                     // The batches that it waits for were paused, too. Their replies may be here.
                     own.waitsSince = System.nanoTime();
                 }
