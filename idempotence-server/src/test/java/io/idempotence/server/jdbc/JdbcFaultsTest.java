@@ -85,10 +85,21 @@ class JdbcFaultsTest {
         assertThat(storage.complete(claim, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
     }
 
+    /** A pool of one connection. Hikari would check one that was idle for half a second, and replace it if its server is silent. */
+    private static HikariDataSource poolThatKeepsItsConnection() {
+        String unchecked = "com.zaxxer.hikari.aliveBypassWindowMs";
+        System.setProperty(unchecked, "600000");
+        try {
+            return Databases.POSTGRESQL.newPool(config -> config.setMaximumPoolSize(1));
+        } finally {
+            System.clearProperty(unchecked);
+        }
+    }
+
     @Test
     void silentServerIsUnavailableAfterTheNetworkTimeout() throws Exception {
         builder(Databases.POSTGRESQL).build();
-        try (HikariDataSource one = Databases.POSTGRESQL.newPool(config -> config.setMaximumPoolSize(1))) {
+        try (HikariDataSource one = poolThatKeepsItsConnection()) {
             JdbcIdempotenceStorage storage =
                     JdbcIdempotenceStorage.builder(one).statementTimeout(SOON).build();
             ClaimRequest request = Claims.request(key);

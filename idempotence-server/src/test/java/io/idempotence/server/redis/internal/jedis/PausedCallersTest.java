@@ -25,6 +25,7 @@ import redis.clients.jedis.providers.PooledConnectionProvider;
 /** Callers whose process is paused (SIGSTOP) while they wait for each other. */
 @Tag("jedis")
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("all") // waits as long as pauses take
 class PausedCallersTest {
     private static final String WAITING = "waiting";
     private static final Duration LONGEST_WAIT = Duration.ofSeconds(3);
