@@ -67,15 +67,31 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     /** Another post-processor may depend on beans, which are then created before this one sees them, and before Spring makes proxies. */
     @Override
     public void postProcessBeanFactory(ConfigurableListableBeanFactory factory) {
+        for (String beanName : factory.getSingletonNames()) {
+            addIfAnnotated(factory.getSingleton(beanName), beanName);
+        }
         factory.addBeanPostProcessor(new BeanPostProcessor() {
             @Override
             public Object postProcessBeforeInitialization(Object bean, String beanName) {
-                if (isAnnotatedClass(ClassUtils.getUserClass(bean))) {
-                    early.add(beanName);
+                addIfAnnotated(bean, beanName);
+                return bean;
+            }
+
+            /** Sees what a {@code FactoryBean} makes. */
+            @Override
+            public Object postProcessAfterInitialization(Object bean, String beanName) {
+                if (!beansOfClasses.containsKey(beanName)) {
+                    addIfAnnotated(bean, beanName);
                 }
                 return bean;
             }
         });
+    }
+
+    private void addIfAnnotated(@Nullable Object bean, String beanName) {
+        if (bean != null && isAnnotatedClass(ClassUtils.getUserClass(bean))) {
+            early.add(beanName);
+        }
     }
 
     @Override
@@ -133,7 +149,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     }
 
     private void addEarly(String beanName, List<OperationFault> faults) {
-        Object bean = Objects.requireNonNull(sources.beans().getSingleton(beanName));
+        Object bean = sources.beans().getBean(beanName);
         Class<?> type = ClassUtils.getUserClass(bean);
         found.add(type);
         if (!IdempotentAdvice.isIn(bean)) {

@@ -12,6 +12,7 @@ import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.config.SingletonBeanRegistry;
 import org.springframework.transaction.ConfigurableTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionExecutionListener;
@@ -51,9 +52,12 @@ final class TransactionManagers implements BeanPostProcessor, SmartInitializingS
             return;
         }
         for (String name : namesIn(parent)) {
-            Object bean = postProcessAfterInitialization(parent.getBean(name), name);
-            if (bean instanceof ConfigurableTransactionManager manager) {
-                ofParents.add(manager);
+            // A manager that does not exist yet may be one that cannot be created here.
+            if (parent instanceof SingletonBeanRegistry created && created.containsSingleton(name)) {
+                Object bean = postProcessAfterInitialization(parent.getBean(name), name);
+                if (bean instanceof ConfigurableTransactionManager manager) {
+                    ofParents.add(manager);
+                }
             }
         }
         if (parent instanceof HierarchicalBeanFactory child
@@ -65,9 +69,24 @@ final class TransactionManagers implements BeanPostProcessor, SmartInitializingS
     @Override
     public void destroy() {
         for (ConfigurableTransactionManager manager : ofParents) {
-            List<TransactionExecutionListener> others = new ArrayList<>(manager.getTransactionExecutionListeners());
-            others.remove(listener);
-            manager.setTransactionExecutionListeners(others);
+            synchronized (manager) {
+                List<TransactionExecutionListener> others = new ArrayList<>(manager.getTransactionExecutionListeners());
+                others.remove(listener);
+                manager.setTransactionExecutionListeners(others);
+            }
+        }
+    }
+
+    /** Adds the listener as the first, because another one that throws ends the round. Another context may add its own at the same time. */
+    private void add(ConfigurableTransactionManager manager) {
+        synchronized (manager) {
+            // It may be a bean under another name, too.
+            if (!manager.getTransactionExecutionListeners().contains(listener)) {
+                List<TransactionExecutionListener> listeners = new ArrayList<>();
+                listeners.add(listener);
+                listeners.addAll(manager.getTransactionExecutionListeners());
+                manager.setTransactionExecutionListeners(listeners);
+            }
         }
     }
 
@@ -81,15 +100,7 @@ final class TransactionManagers implements BeanPostProcessor, SmartInitializingS
             seen.add(beanName);
         }
         if (bean instanceof ConfigurableTransactionManager manager) {
-            if (manager.getTransactionExecutionListeners().contains(listener)) {
-                // It is a bean under another name, too.
-                return bean;
-            }
-            // First, because another listener that throws ends the round.
-            List<TransactionExecutionListener> listeners = new ArrayList<>();
-            listeners.add(listener);
-            listeners.addAll(manager.getTransactionExecutionListeners());
-            manager.setTransactionExecutionListeners(listeners);
+            add(manager);
         } else if (bean instanceof PlatformTransactionManager) {
             LOG.warn(
                     "The transaction manager '{}' ({}) has no listeners, so its commits are not seen: a failure after one of them may"

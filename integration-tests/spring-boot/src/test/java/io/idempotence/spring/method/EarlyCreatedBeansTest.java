@@ -11,9 +11,13 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.FactoryBean;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.BeanFactoryPostProcessor;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.BeanDefinitionRegistry;
+import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
@@ -100,6 +104,54 @@ class EarlyCreatedBeansTest {
         }
     }
 
+    static class UsersOfRegistry extends UsersOfDefinitions implements BeanDefinitionRegistryPostProcessor {
+        UsersOfRegistry(Object used) {
+            super(used);
+        }
+
+        @Override
+        public void postProcessBeanDefinitionRegistry(BeanDefinitionRegistry registry) {}
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class UserOfPaymentsAndRegistry {
+        @Bean
+        static UsersOfRegistry users(Payments payments) {
+            return new UsersOfRegistry(payments);
+        }
+    }
+
+    static class PaymentsFactory implements FactoryBean<Payments> {
+        private final PlatformTransactionManager transactions;
+
+        PaymentsFactory(PlatformTransactionManager transactions) {
+            this.transactions = transactions;
+        }
+
+        @Override
+        public Payments getObject() {
+            return new Payments(transactions);
+        }
+
+        @Override
+        public Class<?> getObjectType() {
+            return Payments.class;
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class FirstUserOfMadePayments {
+        @Bean
+        static PaymentsFactory made(PlatformTransactionManager transactions) {
+            return new PaymentsFactory(transactions);
+        }
+
+        @Bean
+        static FirstUsers users(@Qualifier("made") Payments payments) {
+            return new FirstUsers(payments);
+        }
+    }
+
     private static ApplicationContextRunner application(Class<?> user) {
         return new ApplicationContextRunner()
                 .withUserConfiguration(user, Application.class)
@@ -122,13 +174,19 @@ class EarlyCreatedBeansTest {
 
     /** It ran for every call, at best with a warning of Spring that its post-processors do not see the bean. */
     @ParameterizedTest
-    @ValueSource(classes = {FirstUserOfPayments.class, UserOfPaymentsAndDefinitions.class})
+    @ValueSource(
+            classes = {
+                FirstUserOfPayments.class,
+                UserOfPaymentsAndDefinitions.class,
+                UserOfPaymentsAndRegistry.class,
+                FirstUserOfMadePayments.class
+            })
     @DisplayName("P6: a bean that was created too early to be intercepted fails the start")
     void aBeanThatWasCreatedTooEarlyFailsTheStart(Class<?> user) {
         application(user)
                 .run(context -> assertThat(context.getStartupFailure())
                         .isInstanceOf(OperationFaultsException.class)
-                        .hasMessageContaining("Payments.payAndFail: the bean 'payments' is created so early"
-                                + " that Spring cannot intercept its calls"));
+                        .hasMessageContaining("Payments.payAndFail: the bean '")
+                        .hasMessageContaining("' is created so early that Spring cannot intercept its calls"));
     }
 }
