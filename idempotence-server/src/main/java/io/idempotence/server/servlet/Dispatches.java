@@ -8,12 +8,16 @@ import java.util.Queue;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The dispatches of one request, shared by the thread that dispatches and the threads of asynchronous handlers. It calls the listeners of
  * non-blocking streams as a container would: on another thread, after the dispatch.
  */
 final class Dispatches {
+    private static final Logger LOG = LoggerFactory.getLogger(Dispatches.class);
+
     private final ClaimedExecution execution;
     private Function<Throwable, Runnable> onFailedListener = failure -> () -> {};
 
@@ -114,9 +118,11 @@ final class Dispatches {
             Runnable afterwards = onFailedListener.apply(e);
             try {
                 onError.accept(e);
-            } finally {
-                afterwards.run();
+            } catch (Throwable another) {
+                // Tomcat would report it to the request of this thread, which may be another one's by now.
+                LOG.warn("onError() of a listener failed", another);
             }
+            afterwards.run();
         }
     }
 
