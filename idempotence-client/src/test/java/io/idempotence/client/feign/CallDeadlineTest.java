@@ -115,7 +115,7 @@ class CallDeadlineTest extends FeignTestBase {
     /** It took too long between the decision and the attempt: a pause of the machine, or of a listener. */
     @Test
     void attemptThatWouldBeginAfterTheDeadlineIsNotSent() {
-        Duration deadline = Duration.ofSeconds(1);
+        Duration deadline = Duration.ofSeconds(3);
         RetryRegistry registry = RetryRegistry.ofDefaults();
         RetryConfig soon =
                 RetryConfig.custom().waitDuration(Duration.ofMillis(1)).build();
