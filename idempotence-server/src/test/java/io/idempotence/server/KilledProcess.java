@@ -3,7 +3,6 @@ package io.idempotence.server;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.BufferedReader;
-import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -17,23 +16,7 @@ public final class KilledProcess {
 
     /** Starts it, waits until it prints the line, and kills it. */
     public static void at(String line, Class<?> main, String... args) throws Exception {
-        Process process = start(main, args);
-        try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
-            String said = out.readLine();
-            while (said != null && !said.equals(line)) {
-                said = out.readLine();
-            }
-            assertThat(said).isEqualTo(line);
-        } finally {
-            process.destroyForcibly();
-            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
-        }
-        assertThat(process.exitValue()).isEqualTo(128 + 9);
-    }
-
-    /** Starts it. */
-    public static Process start(Class<?> main, String... args) throws IOException {
-        return new ProcessBuilder(Stream.concat(
+        Process process = new ProcessBuilder(Stream.concat(
                                 List.of(
                                         Path.of(System.getProperty("java.home"), "bin", "java")
                                                 .toString(),
@@ -47,6 +30,17 @@ public final class KilledProcess {
                         .toList())
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
+        try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
+            String said = out.readLine();
+            while (said != null && !said.equals(line)) {
+                said = out.readLine();
+            }
+            assertThat(said).isEqualTo(line);
+        } finally {
+            process.destroyForcibly();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        }
+        assertThat(process.exitValue()).isEqualTo(128 + 9);
     }
 
     /** Reports a step and then waits to be killed. Called in the separate process. */

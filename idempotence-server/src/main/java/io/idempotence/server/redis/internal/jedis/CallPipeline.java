@@ -5,6 +5,7 @@ import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.exceptions.JedisConnectionException;
@@ -28,7 +29,8 @@ final class CallPipeline {
     private final long replicaMillis;
     private final long maxNanos;
     private final LargeRoundTrips large;
-    private volatile long lastReplies = System.nanoTime();
+    private final LongSupplier nanoTime;
+    private volatile long lastReplies;
 
     /**
      * @param replyTimeout how long the server may stay silent; all replies of a round trip together may take twice as long
@@ -38,6 +40,18 @@ final class CallPipeline {
      */
     CallPipeline(
             Duration replyTimeout, @Nullable ReplicaWait replicaWait, LargeRoundTrips large, Runnable dropConnections) {
+        this(replyTimeout, replicaWait, large, dropConnections, System::nanoTime);
+    }
+
+    /** @param nanoTime a clock like {@link System#nanoTime} */
+    CallPipeline(
+            Duration replyTimeout,
+            @Nullable ReplicaWait replicaWait,
+            LargeRoundTrips large,
+            Runnable dropConnections,
+            LongSupplier nanoTime) {
+        this.nanoTime = nanoTime;
+        this.lastReplies = nanoTime.getAsLong();
         this.large = large;
         this.dropConnections = dropConnections;
         this.replicaWait = replicaWait;
@@ -51,13 +65,13 @@ final class CallPipeline {
      * @throws RuntimeException if any call may have been executed
      */
     List<List<Object>> exchange(Connection connection, List<List<RedisCall>> callers) {
-        long sentAt = System.nanoTime();
+        long sentAt = nanoTime.getAsLong();
         boolean isUsable = false;
         try {
             List<List<Object>> replies = isLarge(callers)
                     ? large.run(connection, longest(), () -> roundTripOnOneSocket(connection, callers, sentAt))
                     : roundTripOnOneSocket(connection, callers, sentAt);
-            lastReplies = System.nanoTime();
+            lastReplies = nanoTime.getAsLong();
             isUsable = ofPrimary(replies);
             if (!isUsable) {
                 // A new connection may lead to another server.
@@ -120,7 +134,8 @@ final class CallPipeline {
         int timeout = (int) Math.min(Integer.MAX_VALUE, usual + replicaMillis + 1);
         connection.setSoTimeout(timeout);
         RedisCall wait = replicaWait == null ? null : replicaWait.call();
-        List<List<Object>> replies = roundTrip(connection, callers, wait, sentAt, new Replies(connection, maxNanos));
+        List<List<Object>> replies =
+                roundTrip(connection, callers, wait, sentAt, new Replies(connection, maxNanos, nanoTime));
         if (connection.getSoTimeout() != timeout) {
             throw new JedisConnectionException(
                     "the connection was closed and opened again between two calls of a batch");
@@ -137,7 +152,7 @@ final class CallPipeline {
     static List<Object> ask(Connection connection, List<RedisCall> calls) {
         boolean isUsable = false;
         try {
-            Replies ofAll = new Replies(connection, Long.MAX_VALUE);
+            Replies ofAll = new Replies(connection, Long.MAX_VALUE, System::nanoTime);
             List<List<Object>> replies = roundTrip(connection, List.of(calls), null, System.nanoTime(), ofAll);
             isUsable = true;
             return replies.get(0);
@@ -185,11 +200,13 @@ final class CallPipeline {
     private static final class Replies {
         private final Connection connection;
         private final long maxNanos;
+        private final LongSupplier nanoTime;
         private long waited;
 
-        Replies(Connection connection, long maxNanos) {
+        Replies(Connection connection, long maxNanos, LongSupplier nanoTime) {
             this.connection = connection;
             this.maxNanos = maxNanos;
+            this.nanoTime = nanoTime;
         }
 
         Object next(RedisCall call) {
@@ -197,7 +214,7 @@ final class CallPipeline {
                 throw new JedisConnectionException(
                         new SocketTimeoutException("the replies to a batch come too slowly"));
             }
-            long begin = System.nanoTime();
+            long begin = nanoTime.getAsLong();
             try {
                 return call.checked(connection.getOne());
             } catch (JedisDataException e) {
@@ -205,7 +222,7 @@ final class CallPipeline {
             } finally {
                 // The driver waits for no more than half of the limit. More means that this process was paused, and the
                 // server may have sent all replies meanwhile.
-                waited += Math.min(System.nanoTime() - begin, maxNanos / 2);
+                waited += Math.min(nanoTime.getAsLong() - begin, maxNanos / 2);
             }
         }
     }

@@ -15,6 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.Connection;
@@ -54,6 +55,7 @@ final class FlatCombiner implements RedisServer {
     private final int maxBatches;
     private final long maxWaitNanos;
     private final long maxRoundTripNanos;
+    private final LongSupplier nanoTime;
 
     private final ReentrantLock lock = new ReentrantLock();
     /** The waiting callers, in the order of their arrival. Guarded by the lock. */
@@ -65,7 +67,7 @@ final class FlatCombiner implements RedisServer {
     /** How many callers have led for lack of progress. Guarded by the lock. */
     private int stalls;
     /** When a batch last ended, or last began for lack of progress. Guarded by the lock. */
-    private long lastProgress = System.nanoTime();
+    private long lastProgress;
     /** The shortest of the last round trips. */
     private volatile long roundTripNanos;
     /** Whether the last batch had several callers, so that the next one may have them, too. */
@@ -105,10 +107,10 @@ final class FlatCombiner implements RedisServer {
 
     private static final class Caller {
         private final Thread thread = Thread.currentThread();
-        private final long since = System.nanoTime();
+        private final long since;
         private final List<RedisCall> calls;
         /** From when on its wait counts. A pause of this process begins the wait anew, once. Only for its own thread. */
-        private long waitsSince = since;
+        private long waitsSince;
 
         private volatile State state = State.QUEUED;
         /** What {@link FlatCombiner#stalls} was when it began to lead. Guarded by the lock. */
@@ -119,8 +121,10 @@ final class FlatCombiner implements RedisServer {
         private volatile @Nullable List<Object> replies;
         private volatile @Nullable Throwable failure;
 
-        Caller(List<RedisCall> calls) {
+        Caller(List<RedisCall> calls, long since) {
             this.calls = calls;
+            this.since = since;
+            this.waitsSince = since;
         }
     }
 
@@ -130,11 +134,23 @@ final class FlatCombiner implements RedisServer {
      * @param maxWait how long a caller may wait for its turn
      */
     FlatCombiner(Supplier<Connection> connections, CallPipeline pipeline, int maxBatches, Duration maxWait) {
+        this(connections, pipeline, maxBatches, maxWait, System::nanoTime);
+    }
+
+    /** @param nanoTime a clock like {@link System#nanoTime} */
+    FlatCombiner(
+            Supplier<Connection> connections,
+            CallPipeline pipeline,
+            int maxBatches,
+            Duration maxWait,
+            LongSupplier nanoTime) {
         this.connections = connections;
         this.pipeline = pipeline;
         this.maxBatches = maxBatches < 0 ? Integer.MAX_VALUE : maxBatches;
         this.maxWaitNanos = maxWait.toNanos();
         this.maxRoundTripNanos = pipeline.longest().toNanos();
+        this.nanoTime = nanoTime;
+        this.lastProgress = nanoTime.getAsLong();
     }
 
     /**
@@ -146,7 +162,7 @@ final class FlatCombiner implements RedisServer {
     @Override
     public List<Object> ask(List<RedisCall> calls) {
         pipeline.closeOverdue();
-        Caller own = new Caller(calls);
+        Caller own = new Caller(calls, nanoTime.getAsLong());
         try {
             enter(own);
             if (own.state != State.LEADING) {
@@ -197,7 +213,7 @@ final class FlatCombiner implements RedisServer {
                 && batches < maxBatches
                 && (queue.size() > running
                         || roundTripNanos > running * WORTH_WAITING_NANOS
-                        || System.nanoTime() - stalled(first) >= 0);
+                        || nanoTime.getAsLong() - stalled(first) >= 0);
     }
 
     /** The time from which a caller has waited for long without progress. */
@@ -218,7 +234,7 @@ final class FlatCombiner implements RedisServer {
         long next = own.since + Math.min(PATIENCE_NANOS, maxWaitNanos);
         try {
             while (true) {
-                long now = System.nanoTime();
+                long now = nanoTime.getAsLong();
                 if (interrupted || now - next >= 0) {
                     next = leadOrWithdraw(own, interrupted, now);
                 }
@@ -234,9 +250,9 @@ final class FlatCombiner implements RedisServer {
                     }
                 }
                 LockSupport.parkNanos(this, next - now);
-                if (own.waitsSince == own.since && System.nanoTime() - next > PAUSE_NANOS) {
+                if (own.waitsSince == own.since && nanoTime.getAsLong() - next > PAUSE_NANOS) {
                     // The batches that it waits for were paused, too. Their replies may be here.
-                    own.waitsSince = System.nanoTime();
+                    own.waitsSince = nanoTime.getAsLong();
                 }
                 interrupted |= Thread.interrupted();
             }
@@ -296,9 +312,9 @@ final class FlatCombiner implements RedisServer {
             others = takeOthers(own);
             lastWasShared = !others.isEmpty();
             sent = true;
-            long begin = System.nanoTime();
+            long begin = nanoTime.getAsLong();
             replies = pipeline.exchange(connection, callsOf(own, others));
-            noteRoundTrip(System.nanoTime() - begin);
+            noteRoundTrip(nanoTime.getAsLong() - begin);
             return replies.get(0);
         } catch (RuntimeException e) {
             failure = e;
@@ -393,7 +409,7 @@ final class FlatCombiner implements RedisServer {
                 appoint(next);
             }
             if (sent) {
-                lastProgress = System.nanoTime();
+                lastProgress = nanoTime.getAsLong();
             }
         } finally {
             lock.unlock();

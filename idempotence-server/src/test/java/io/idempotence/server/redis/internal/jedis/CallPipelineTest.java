@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -15,23 +16,19 @@ import redis.clients.jedis.exceptions.JedisConnectionException;
 /** How long a round trip may take. */
 @Tag("jedis")
 class CallPipelineTest {
-    private static final Duration LONGEST_REPLY = Duration.ofMillis(20);
+    private static final Duration LONGEST_REPLY = Duration.ofSeconds(1);
 
     /** The replies to the given number of calls, each of which comes late to this process. */
     private static List<List<Object>> repliesThatComeAfter(Duration late, int calls) throws Exception {
-        CallPipeline pipeline = new CallPipeline(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {});
+        AtomicLong now = new AtomicLong();
+        CallPipeline pipeline = new CallPipeline(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {}, now::get);
         try (ScriptedRedis redis =
                         new ScriptedRedis((command, out) -> ScriptedRedis.write(out, ScriptedRedis.usual(command)));
                 Connection connection = new Connection(redis.address()) {
                     @Override
                     public Object getOne() {
-                        Object reply = super.getOne();
-                        try {
-                            Thread.sleep(late.toMillis());
-                        } catch (InterruptedException e) {
-                            throw new IllegalStateException(e);
-                        }
-                        return reply;
+                        now.addAndGet(late.toNanos());
+                        return super.getOne();
                     }
                 }) {
             connection.connect();

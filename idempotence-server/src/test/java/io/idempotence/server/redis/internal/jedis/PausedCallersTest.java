@@ -1,125 +1,92 @@
 package io.idempotence.server.redis.internal.jedis;
 
+import static io.idempotence.server.redis.internal.jedis.QueuedCalls.find;
+import static io.idempotence.server.redis.internal.jedis.QueuedCalls.told;
+import static io.idempotence.server.redis.internal.jedis.QueuedCalls.until;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.server.KilledProcess;
-import java.io.BufferedReader;
+import io.idempotence.server.redis.internal.jedis.QueuedCalls.Call;
 import java.io.IOException;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.FutureTask;
-import java.util.stream.Stream;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
-import redis.clients.jedis.ConnectionPoolConfig;
-import redis.clients.jedis.DefaultJedisClientConfig;
-import redis.clients.jedis.HostAndPort;
-import redis.clients.jedis.providers.PooledConnectionProvider;
+import org.junit.jupiter.api.Test;
 
-/** Callers whose process is paused (SIGSTOP) while they wait for each other. */
+/** Callers that wake up after a pause of their process, in which their time limits have passed. */
 @Tag("jedis")
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-@Tag("all") // waits as long as pauses take
 class PausedCallersTest {
-    private static final String WAITING = "waiting";
-    private static final Duration LONGEST_WAIT = Duration.ofSeconds(3);
-    private static final Duration LONGEST_REPLY = Duration.ofMillis(100);
+    private final QueuedCalls calls = new QueuedCalls(1);
+    private final Set<Thread> awake = ConcurrentHashMap.newKeySet();
+    private volatile long pausedNanos;
 
-    private final Map<String, CountDownLatch> held =
-            Map.of("first", new CountDownLatch(1), "second", new CountDownLatch(1));
+    private final FlatCombiner combiner = new FlatCombiner(
+            calls.connections()::getConnection,
+            new CallPipeline(QueuedCalls.LONG, null, new LargeRoundTrips(), () -> {}),
+            1,
+            QueuedCalls.LONG,
+            this::now);
 
-    /** The process that is paused. */
-    static final class Callers {
-        private Callers() {}
+    private final Call<String> first = calls.holdUp(() -> ask("first"));
+    private final Call<String> second = calls.queued(() -> ask("second"));
+    private final Call<String> third = calls.queued(() -> ask("third"));
 
-        public static void main(String[] args) throws Exception {
-            ConnectionPoolConfig pool = new ConnectionPoolConfig();
-            pool.setMaxTotal(1);
-            PooledConnectionProvider provider = new PooledConnectionProvider(
-                    new HostAndPort("127.0.0.1", Integer.parseInt(args[0])),
-                    DefaultJedisClientConfig.builder()
-                            .socketTimeoutMillis((int) QueuedCalls.LONG.toMillis())
-                            .build(),
-                    pool);
-            CallPipeline pipeline = new CallPipeline(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {});
-            FlatCombiner combiner = new FlatCombiner(provider::getConnection, pipeline, 1, LONGEST_WAIT);
-            FutureTask<List<Object>> first = started(combiner, "first");
-            // The parent has seen the first one.
-            assertThat(System.in.read()).isPositive();
-            List<FutureTask<List<Object>>> others = Stream.of("second", "third")
-                    .map(key -> started(combiner, key))
-                    .toList();
-            System.out.println(WAITING);
-            System.out.println(QueuedCalls.told(first.get().get(0)));
-            for (FutureTask<List<Object>> other : others) {
-                System.out.println(QueuedCalls.told(other.get().get(0)));
-            }
-            provider.close();
-        }
+    @AfterEach
+    void close() throws IOException, InterruptedException {
+        calls.close();
+    }
 
-        private static FutureTask<List<Object>> started(FlatCombiner combiner, String key) {
-            FutureTask<List<Object>> call = new FutureTask<>(() -> combiner.ask(List.of(QueuedCalls.find(key))));
-            Thread thread = new Thread(call);
-            thread.start();
-            while (!key.equals("first") && thread.getState() != Thread.State.TIMED_WAITING) {
-                Thread.onSpinWait();
-            }
-            return call;
+    private long now() {
+        awake.add(Thread.currentThread());
+        return System.nanoTime() + pausedNanos;
+    }
+
+    private String ask(String key) {
+        return told(combiner.ask(List.of(find(key))).get(0));
+    }
+
+    /** Returns when these callers have given up, or wait again. */
+    @SafeVarargs
+    private void pauseBefore(Call<String>... waiting) {
+        pausedNanos += Duration.ofDays(1).toNanos();
+        awake.clear();
+        for (Call<String> each : waiting) {
+            LockSupport.unpark(each.thread());
+            until(() -> each.result().isDone() || (awake.contains(each.thread()) && each.isWaiting()));
         }
     }
 
-    private void reply(ScriptedRedis.Command command, OutputStream out) throws IOException {
-        CountDownLatch latch = held.get(command.key());
-        if (latch != null) {
-            try {
-                latch.await();
-            } catch (InterruptedException e) {
-                throw new IOException(e);
-            }
-        }
-        ScriptedRedis.write(out, ScriptedRedis.usual(command));
+    @Test
+    @DisplayName("a pause is no wait for a connection")
+    void callersInTheQueueWaitAnew() throws Exception {
+        pauseBefore(second, third);
+        calls.sendQueued();
+        assertThat(List.of(first.get(), second.get(), third.get())).containsExactly("first", "second", "third");
     }
 
-    private static void signal(Process process, String name) throws Exception {
-        assertThat(new ProcessBuilder("kill", "-" + name, Long.toString(process.pid()))
-                        .start()
-                        .waitFor())
-                .isZero();
+    @Test
+    @DisplayName("a pause is no wait for the replies to a batch")
+    void callersInABatchWaitAnew() throws Exception {
+        calls.hold("second");
+        calls.sendQueued();
+        calls.arrived("second");
+        pauseBefore(third);
+        calls.letGo("second");
+        assertThat(List.of(first.get(), second.get(), third.get())).containsExactly("first", "second", "third");
     }
 
-    /** @param inFlight whose batch is in flight: the other callers wait in the queue, or in the batch */
-    @ParameterizedTest
-    @ValueSource(strings = {"first", "second"})
-    void aPauseIsNoWait(String inFlight) throws Exception {
-        ScriptedRedis redis = new ScriptedRedis(this::reply);
-        Process process = KilledProcess.start(
-                Callers.class, Integer.toString(redis.address().getPort()));
-        try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
-            QueuedCalls.until(() -> !redis.received().isEmpty());
-            process.getOutputStream().write('\n');
-            process.getOutputStream().flush();
-            assertThat(out.readLine()).isEqualTo(WAITING);
-            if (inFlight.equals("second")) {
-                held.get("first").countDown();
-                QueuedCalls.until(() -> redis.received().size() == 2);
-            }
-            signal(process, "STOP");
-            Thread.sleep(LONGEST_WAIT.plus(LONGEST_REPLY.multipliedBy(10)).toMillis());
-            signal(process, "CONT");
-            // Whoever counts the pause gives up by now.
-            Thread.sleep(300);
-            held.values().forEach(CountDownLatch::countDown);
-            assertThat(out.lines()).containsExactly("first", "second", "third");
-        } finally {
-            held.values().forEach(CountDownLatch::countDown);
-            process.destroyForcibly().waitFor();
-            redis.close();
-        }
+    @Test
+    @DisplayName("a process that is paused again and again lets nobody wait for ever")
+    void callersWaitAnewOnce() throws Exception {
+        pauseBefore(second, third);
+        pauseBefore(second, third);
+        assertThat(second.failure()).hasMessageContaining("no connection was free");
+        assertThat(third.failure()).hasMessageContaining("no connection was free");
+        calls.sendQueued();
+        assertThat(first.get()).isEqualTo("first");
     }
 }
