@@ -153,14 +153,12 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
         Class<?> type = ClassUtils.getUserClass(bean);
         found.add(type);
         if (!IdempotentAdvice.isIn(bean)) {
-            annotated(type).keySet().stream()
-                    .filter(method -> covers(method, type))
-                    .forEach(method -> sources.faultsAt(type, method, faults)
-                            .add(
-                                    "the bean '" + beanName
-                                            + "' is created so early that Spring cannot intercept its calls",
-                                    "Let the post-processor that depends on '" + beanName
-                                            + "' look it up later, for example by an ObjectProvider or with @Lazy."));
+            addFaults(
+                    type,
+                    "the bean '" + beanName + "' is created so early that Spring cannot intercept its calls",
+                    "Let the post-processor that depends on '" + beanName
+                            + "' look it up later, for example by an ObjectProvider or with @Lazy.",
+                    faults);
         }
     }
 
@@ -168,25 +166,31 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private void addUnproxied(String beanName, Class<?> type, List<OperationFault> faults) {
         Object bean = sources.beans().getSingleton(beanName);
         if (bean != null && bean.getClass() == type) {
-            annotated(type).keySet().stream()
-                    .filter(method -> covers(method, type))
-                    .forEach(method -> sources.faultsAt(type, method, faults)
-                            .add(
-                                    "the bean '" + beanName
-                                            + "' is of a kind whose calls Spring does not intercept, such as an aspect",
-                                    "Move @Idempotent with its id to a method of another bean."));
+            addFaults(
+                    type,
+                    "the bean '" + beanName + "' is of a kind whose calls Spring does not intercept, such as an aspect",
+                    "Move @Idempotent with its id to a method of another bean.",
+                    faults);
         }
     }
 
     private void addBareProxy(String beanName, Class<?> type, List<OperationFault> faults) {
+        addFaults(
+                type,
+                "the bean '" + beanName
+                        + "' is a proxy without a class, such as a repository or an HTTP client,"
+                        + " and its calls are not intercepted",
+                "Move @Idempotent with its id to a method of a class of your own that calls it.",
+                faults);
+    }
+
+    /** Adds a fault for each annotated method of a bean. That of a proxy is reported where it is declared. */
+    private void addFaults(Class<?> type, String why, String fix, List<OperationFault> faults) {
         annotated(type).keySet().stream()
                 .filter(method -> covers(method, type))
-                .forEach(method -> sources.faultsAt(method.getDeclaringClass(), method, faults)
-                        .add(
-                                "the bean '" + beanName
-                                        + "' is a proxy without a class, such as a repository or an HTTP client,"
-                                        + " and its calls are not intercepted",
-                                "Move @Idempotent with its id to a method of a class of your own that calls it."));
+                .forEach(method -> sources.faultsAt(
+                                Proxy.isProxyClass(type) ? method.getDeclaringClass() : type, method, faults)
+                        .add(why, fix));
     }
 
     /**
