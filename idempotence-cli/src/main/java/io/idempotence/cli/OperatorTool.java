@@ -54,7 +54,7 @@ public final class OperatorTool {
     static final int USAGE = 2;
     static final int UNAVAILABLE = 3;
 
-    /** What the JVM makes of each byte of an argument that is not of its locale. */
+    /** What the JVM puts in place of a byte that its locale cannot decode. */
     private static final char UNREADABLE = '\ufffd';
 
     private final PrintStream out;

@@ -50,8 +50,8 @@ final class StorageGuard implements AutoCloseable {
     /** A call of a request thread. */
     private static final class Caller {
         final long start;
-        /** When it began, without pauses of this process. */
-        final long begun;
+        /** The start in {@link StorageGuard#timeWithoutPauses}. */
+        final long startWithoutPauses;
         /** Whether the breaker was half open when the call began. Only a few such calls are permitted. */
         final boolean isTrial;
         /** Whether the breaker has the call's result. */
@@ -59,9 +59,9 @@ final class StorageGuard implements AutoCloseable {
 
         final AtomicReference<Pace> pace = new AtomicReference<>(Pace.RUNNING);
 
-        Caller(long start, long begun, boolean isTrial) {
+        Caller(long start, long startWithoutPauses, boolean isTrial) {
             this.start = start;
-            this.begun = begun;
+            this.startWithoutPauses = startWithoutPauses;
             this.isTrial = isTrial;
         }
     }
@@ -81,10 +81,10 @@ final class StorageGuard implements AutoCloseable {
     /** How many of the running calls were slow when they were removed from the queue. */
     private final AtomicInteger slowCallers = new AtomicInteger();
 
-    private final TimeWithoutPauses timeWithoutPauses;
     /** Running trials. */
     private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
 
+    private final TimeWithoutPauses timeWithoutPauses;
     private final CountedSuccesses successes;
 
     private volatile Runnable onRecovery = () -> {};
@@ -169,7 +169,7 @@ final class StorageGuard implements AutoCloseable {
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         long now = nanoTime.getAsLong();
         Caller caller = new Caller(now, timeWithoutPauses.at(now), isTrial);
-        if (countSlowCallers(caller.begun) >= MOST_SLOW_CALLERS) {
+        if (countSlowCallers(caller.startWithoutPauses) >= MOST_SLOW_CALLERS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
                     MOST_SLOW_CALLERS + " callers already wait for the storage, each for more than "
@@ -221,7 +221,7 @@ final class StorageGuard implements AutoCloseable {
     private int countSlowCallers(long now) {
         for (Caller first = latest.peek(); first != null; first = latest.peek()) {
             boolean hasEnded = first.pace.get() == Pace.ENDED;
-            if (!hasEnded && now - first.begun <= SLOW_CALLER_NANOS) {
+            if (!hasEnded && now - first.startWithoutPauses <= SLOW_CALLER_NANOS) {
                 break;
             }
             // Another thread may have removed it.

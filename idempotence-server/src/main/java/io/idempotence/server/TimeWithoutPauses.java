@@ -27,7 +27,7 @@ final class TimeWithoutPauses {
         this.latest = new AtomicReference<>(new Beginning(now, 0));
     }
 
-    /** The time without pauses at which a call begins that begins now. */
+    /** Returns the time without pauses for a call that begins now. */
     long at(long now) {
         Beginning before = Objects.requireNonNull(latest.get());
         long gap = now - before.at;

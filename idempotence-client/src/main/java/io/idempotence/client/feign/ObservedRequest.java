@@ -200,7 +200,7 @@ final class ObservedRequest {
         } else if (!client.isJava11()) {
             connect = Deadline.clip(connect, Long.highestOneBit(millisLeft));
         } else if (client.keepsItsRedirects(connect)) {
-            // Feign then replaces it.
+            // Feign replaces a client whose connect timeout is another one by a copy that follows no redirects.
             connect++;
         }
         return new Request.Options(

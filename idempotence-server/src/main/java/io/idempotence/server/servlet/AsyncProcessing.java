@@ -33,8 +33,8 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     /**
      * The failure of a listener.
      *
-     * @param during the asynchronous processing in which it was called; null if a filter in front has begun it. If the handler has begun
-     *     another one since, that decides
+     * @param during the asynchronous processing in which the listener was called; null if a filter in front has begun it. The failure does
+     *     not count for another one that the handler begins later
      */
     private record FailedListener(@Nullable HeldAsyncContext during, Throwable failure) {}
 

@@ -119,7 +119,7 @@ final class Dispatches {
             try {
                 onError.accept(e);
             } catch (Throwable another) {
-                // Tomcat would report it to the request of this thread, which may be another one's by now.
+                // Tomcat would report it to the request object of this task, which may serve another request by now.
                 LOG.warn("onError() of a listener failed", another);
             }
             afterwards.run();

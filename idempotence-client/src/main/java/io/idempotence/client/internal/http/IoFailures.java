@@ -44,7 +44,10 @@ public final class IoFailures {
 
     private IoFailures() {}
 
-    /** Whether no byte of the request was sent: there was no connection, it was aborted before, or OkHttp's executor rejected the call. */
+    /**
+     * Whether no byte of the request was sent: there was no connection, the request was aborted before it had one, or OkHttp's executor
+     * rejected the call.
+     */
     public static boolean certainlyNotSent(IOException e) {
         if (!(e instanceof ConnectException
                         || e instanceof UnknownHostException
