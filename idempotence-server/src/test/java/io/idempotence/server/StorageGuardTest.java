@@ -37,6 +37,12 @@ class StorageGuardTest {
         callers.shutdownNow();
     }
 
+    /** A guard for which a call is slow from one second on. */
+    private static StorageGuard guardAt(AtomicLong now) {
+        return new StorageGuard(
+                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES);
+    }
+
     /** Calls that wait for the storage, all at once. */
     private List<Future<String>> crowd(StorageGuard guard, int size, CountDownLatch goOn) throws InterruptedException {
         CountDownLatch arrived = new CountDownLatch(size);
@@ -57,8 +63,7 @@ class StorageGuardTest {
     void aCrowdIsNotRefused() throws Exception {
         AtomicLong now = new AtomicLong();
         CountDownLatch goOn = new CountDownLatch(1);
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+        try (StorageGuard guard = guardAt(now)) {
             List<Future<String>> calls = crowd(guard, 2 * StorageGuard.MOST_SLOW_CALLERS, goOn);
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
             waitLongerThanACallerMay(now, guard);
@@ -90,8 +95,7 @@ class StorageGuardTest {
     void aPauseIsNoWaitForTheStorage() throws Exception {
         AtomicLong now = new AtomicLong();
         CountDownLatch goOn = new CountDownLatch(1);
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+        try (StorageGuard guard = guardAt(now)) {
             crowd(guard, StorageGuard.MOST_SLOW_CALLERS, goOn);
             now.addAndGet(Duration.ofSeconds(30).toNanos());
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
@@ -108,8 +112,7 @@ class StorageGuardTest {
         CountDownLatch one = new CountDownLatch(1);
         CountDownLatch others = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+        try (StorageGuard guard = guardAt(now)) {
             for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
                 CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLERS / 2 ? one : others;
                 calls.add(callers.submit(() -> guard.call(() -> {
@@ -218,8 +221,7 @@ class StorageGuardTest {
     @DisplayName("a storage that is slow again and again counts as down although some calls are fast")
     void slowCallsOutweighFewFastOnes(int slow, boolean isDown) {
         AtomicLong now = new AtomicLong();
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
+        try (StorageGuard guard = guardAt(now)) {
             for (int i = 0; i < 100 && !guard.isOpen(); i++) {
                 guard.call(() -> "fast");
                 together(slow, guard, () -> now.addAndGet(Duration.ofSeconds(2).toNanos()));
@@ -230,36 +232,20 @@ class StorageGuardTest {
 
     @Test
     @DisplayName("calls that one pause delays, of this process or of the storage, open nothing")
-    void onePauseOpensNothing() throws Exception {
+    void onePauseOpensNothing() {
         AtomicLong now = new AtomicLong();
-        CountDownLatch goOn = new CountDownLatch(1);
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            List<Future<String>> calls = crowd(guard, 30, goOn);
-            now.addAndGet(Duration.ofSeconds(2).toNanos());
-            goOn.countDown();
-            for (Future<String> call : calls) {
-                assertThat(call.get()).isEqualTo("responded");
-            }
+        try (StorageGuard guard = guardAt(now)) {
+            together(30, guard, () -> now.addAndGet(Duration.ofSeconds(2).toNanos()));
             assertThat(guard.isOpen()).isFalse();
-        } finally {
-            goOn.countDown();
         }
     }
 
     @Test
     @DisplayName("a few failures after a pause with many calls open nothing")
-    void aFewFailuresAfterAPauseOpenNothing() throws Exception {
+    void aFewFailuresAfterAPauseOpenNothing() {
         AtomicLong now = new AtomicLong();
-        CountDownLatch goOn = new CountDownLatch(1);
-        try (StorageGuard guard = new StorageGuard(
-                new Events(null), () -> {}, StorageGuard.breaker(Duration.ofSeconds(1)), now::get, PROBES)) {
-            List<Future<String>> calls = crowd(guard, 500, goOn);
-            now.addAndGet(Duration.ofSeconds(2).toNanos());
-            goOn.countDown();
-            for (Future<String> call : calls) {
-                call.get();
-            }
+        try (StorageGuard guard = guardAt(now)) {
+            together(500, guard, () -> now.addAndGet(Duration.ofSeconds(2).toNanos()));
             for (int i = 0; i < 500; i++) {
                 if (i % 10 == 0) {
                     assertThatThrownBy(() -> guard.call(() -> {
@@ -271,8 +257,6 @@ class StorageGuardTest {
                 }
                 assertThat(guard.isOpen()).isFalse();
             }
-        } finally {
-            goOn.countDown();
         }
     }
 
