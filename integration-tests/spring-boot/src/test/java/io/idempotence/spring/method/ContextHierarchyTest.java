@@ -15,6 +15,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
@@ -64,9 +65,10 @@ class ContextHierarchyTest {
         }
     }
 
-    private static ApplicationContextRunner application(Class<?> configuration) {
+    /** An application with operations of bean methods. */
+    static ApplicationContextRunner application(Class<?>... configurations) {
         return new ApplicationContextRunner()
-                .withUserConfiguration(configuration)
+                .withUserConfiguration(configurations)
                 .withConfiguration(AutoConfigurations.of(
                         IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))
                 .withPropertyValues("idempotence.server.storage=memory");
@@ -95,6 +97,25 @@ class ContextHierarchyTest {
             assertThat(parent.getBean(JdbcTransactionManager.class).getTransactionExecutionListeners())
                     .as("those of contexts that are closed")
                     .isEmpty();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class ParentWithAnotherManager extends Parent {
+        @Bean
+        @Lazy
+        JdbcTransactionManager ofAnotherDatabase() {
+            throw new IllegalStateException("this one is configured elsewhere");
+        }
+    }
+
+    @Test
+    @DisplayName("a lazy transaction manager in a parent context is not created for its listener")
+    void aLazyManagerInAParentIsNotCreated() {
+        try (var parent = new AnnotationConfigApplicationContext(ParentWithAnotherManager.class)) {
+            application()
+                    .withParent(parent)
+                    .run(context -> assertThat(context.getStartupFailure()).isNull());
         }
     }
 

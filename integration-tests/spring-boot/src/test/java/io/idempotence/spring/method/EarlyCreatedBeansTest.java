@@ -3,9 +3,8 @@ package io.idempotence.spring.method;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.idempotence.Idempotent;
 import io.idempotence.server.ExecutionRefusedException;
-import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
+import io.idempotence.spring.method.ContextHierarchyTest.Payments;
 import java.util.UUID;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -18,7 +17,6 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
-import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -26,24 +24,9 @@ import org.springframework.core.PriorityOrdered;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
-import org.springframework.transaction.support.TransactionTemplate;
 
 /** Beans on which a post-processor depends. Spring creates them before the starter's post-processors, and perhaps before it makes proxies. */
 class EarlyCreatedBeansTest {
-    static class Payments {
-        private final TransactionTemplate transaction;
-
-        Payments(PlatformTransactionManager transactions) {
-            this.transaction = new TransactionTemplate(transactions);
-        }
-
-        @Idempotent(id = "#id", maxWait = "0s")
-        public void payAndFail(String id) {
-            transaction.executeWithoutResult(status -> {});
-            throw new IllegalStateException("after the commit");
-        }
-    }
-
     static class Users implements BeanPostProcessor {
         Users(Object used) {}
     }
@@ -153,11 +136,7 @@ class EarlyCreatedBeansTest {
     }
 
     private static ApplicationContextRunner application(Class<?> user) {
-        return new ApplicationContextRunner()
-                .withUserConfiguration(user, Application.class)
-                .withConfiguration(AutoConfigurations.of(
-                        IdempotenceServerAutoConfiguration.class, IdempotenceMethodAutoConfiguration.class))
-                .withPropertyValues("idempotence.server.storage=memory");
+        return ContextHierarchyTest.application(user, Application.class);
     }
 
     @Test
