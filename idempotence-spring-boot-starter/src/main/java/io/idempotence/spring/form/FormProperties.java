@@ -1,5 +1,6 @@
 package io.idempotence.spring.form;
 
+import io.idempotence.internal.MaxWait;
 import io.idempotence.spring.internal.SetUpException;
 import io.idempotence.spring.internal.SpringDurations;
 import java.time.Duration;
@@ -27,7 +28,7 @@ record FormProperties(
     /** How long a second click waits; fails if that is out of range. */
     Duration checkedMaxWait() {
         boolean isInSeconds = maxWait.getNano() == 0;
-        if (maxWait.isNegative() || maxWait.compareTo(Duration.ofMinutes(10)) > 0 || !isInSeconds) {
+        if (!MaxWait.isAllowed(maxWait) || !isInSeconds) {
             throw SetUpException.ofProperty(
                     "idempotence.form.max-wait",
                     SpringDurations.text(maxWait),
