@@ -69,6 +69,10 @@ class StreamListenersIT extends FilterTestBase {
 
     private static void nothing() {}
 
+    private static void fail() throws IOException {
+        throw new IOException("the bank is away");
+    }
+
     /** The exception came when the handler had returned, and its ID was released. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -237,10 +241,7 @@ class StreamListenersIT extends FilterTestBase {
         ServletServer server = serve((request, response) -> {
             AsyncContext async = request.startAsync();
             ServletOutputStream out = response.getOutputStream();
-            Step fails = () -> {
-                throw new IOException("no money");
-            };
-            out.setWriteListener(writing(fails, () -> {
+            out.setWriteListener(writing(StreamListenersIT::fail, () -> {
                 respond(async, 422, "refused");
                 async.complete();
             }));
@@ -266,10 +267,7 @@ class StreamListenersIT extends FilterTestBase {
                 return;
             }
             AsyncContext async = request.startAsync();
-            Step fails = () -> {
-                throw new IOException("the bank is away");
-            };
-            response.getOutputStream().setWriteListener(writing(fails, async::dispatch));
+            response.getOutputStream().setWriteListener(writing(StreamListenersIT::fail, async::dispatch));
         });
         HttpResponse<byte[]> first = call(server);
         assertThat(first.statusCode()).isEqualTo(201);
@@ -286,10 +284,7 @@ class StreamListenersIT extends FilterTestBase {
             AsyncContext async = request.startAsync();
             async.setTimeout(0);
             response.setStatus(201);
-            Step fails = () -> {
-                throw new IOException("the bank is away");
-            };
-            response.getOutputStream().setWriteListener(writing(fails, async::complete));
+            response.getOutputStream().setWriteListener(writing(StreamListenersIT::fail, async::complete));
         };
         ServletServer server = start(handler, context -> {
             FilterRegistration.Dynamic filter = context.addFilter(
