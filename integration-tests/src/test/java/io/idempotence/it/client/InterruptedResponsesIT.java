@@ -22,6 +22,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.zip.GZIPOutputStream;
 import okhttp3.Call;
@@ -35,7 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Responses that are cut, at each of their bytes. Whatever the HTTP client makes of them, a call with an ID ends with what the operation
+ * Responses that are cut, between their words and at each of their bytes. Whatever the HTTP client makes of them, a call with an ID ends with what the operation
  * responded, or with the next attempt.
  */
 class InterruptedResponsesIT {
@@ -128,12 +129,29 @@ class InterruptedResponsesIT {
             new Scenario(
                     "business failure in chunks", 0, NO_MONEY_IN_CHUNKS, NO_MONEY, InterruptedResponsesIT::isNoMoney));
 
+    /** Where a response is cut. */
+    enum Cut {
+        /** Before and behind whatever separates: half of the bytes, and each place that means something to a parser. */
+        BETWEEN_WORDS,
+        ANYWHERE;
+
+        /** The lengths of what is left of it, up to the whole. */
+        IntStream of(String response) {
+            return IntStream.rangeClosed(0, response.length())
+                    .filter(length -> this == ANYWHERE
+                            || length == 0
+                            || length == response.length()
+                            || !Character.isLetterOrDigit(response.charAt(length - 1))
+                            || !Character.isLetterOrDigit(response.charAt(length)));
+        }
+    }
+
     /** @param reset the connection is reset, and not just closed */
-    private record Case(FeignHttpClient client, Scenario scenario, boolean reset) {
-        static Stream<Case> all(boolean reset) {
+    private record Case(FeignHttpClient client, Scenario scenario, Cut cut, boolean reset) {
+        static Stream<Case> all(Cut cut, boolean reset) {
             return Stream.of(FeignHttpClient.values())
                     .filter(client -> !client.isAsync() || !client.reportsCutHeaders())
-                    .flatMap(client -> SCENARIOS.stream().map(scenario -> new Case(client, scenario, reset)))
+                    .flatMap(client -> SCENARIOS.stream().map(scenario -> new Case(client, scenario, cut, reset)))
                     .filter(one -> one.client != FeignHttpClient.ASYNC_HC5 || !one.scenario.isCompressed());
         }
 
@@ -149,16 +167,16 @@ class InterruptedResponsesIT {
     }
 
     @TestFactory
-    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEnd() {
+    Stream<DynamicTest> responseThatBreaksOffBetweenWordsIsNeverTheWrongEnd() {
         return SideBySide.test(
-                Case.all(false).filter(one -> !one.client.isAsync()), InterruptedResponsesIT::assertNeverTheWrongEnd);
+                Case.all(Cut.BETWEEN_WORDS, false).filter(one -> !one.client.isAsync()),
+                InterruptedResponsesIT::assertNeverTheWrongEnd);
     }
 
     @TestFactory
     @Tag("all")
-    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEndOfAnAsynchronousClient() {
-        return SideBySide.test(
-                Case.all(false).filter(one -> one.client.isAsync()), InterruptedResponsesIT::assertNeverTheWrongEnd);
+    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEnd() {
+        return SideBySide.test(Case.all(Cut.ANYWHERE, false), InterruptedResponsesIT::assertNeverTheWrongEnd);
     }
 
     /** HttpURLConnection then has the headers that it read, and no body. */
@@ -166,7 +184,7 @@ class InterruptedResponsesIT {
     @Tag("all")
     Stream<DynamicTest> errorResponseWhoseConnectionIsResetAnywhereIsNeverTheWrongEnd() {
         return SideBySide.test(
-                Case.all(true).filter(one -> !one.scenario.broken.startsWith("HTTP/1.1 2")),
+                Case.all(Cut.ANYWHERE, true).filter(one -> !one.scenario.broken.startsWith("HTTP/1.1 2")),
                 InterruptedResponsesIT::assertNeverTheWrongEnd);
     }
 
@@ -184,7 +202,7 @@ class InterruptedResponsesIT {
                     }
                 })) {
             Orders orders = orders(running, server);
-            for (int cut = 0; cut <= scenario.broken.length(); cut++) {
+            for (int cut : one.cut.of(scenario.broken).toArray()) {
                 length.set(cut);
                 requests.set(0);
                 Object end = end(orders);
@@ -198,11 +216,21 @@ class InterruptedResponsesIT {
 
     /** Its call ends with the headers. The caller reads the body, and sees that it is interrupted. */
     @TestFactory
-    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEndOfOkHttpWithoutFeign() {
-        return SideBySide.test(SCENARIOS.stream(), InterruptedResponsesIT::assertNeverTheWrongEndWithoutFeign);
+    Stream<DynamicTest> responseThatBreaksOffBetweenWordsIsNeverTheWrongEndOfOkHttpWithoutFeign() {
+        return withoutFeign(Cut.BETWEEN_WORDS);
     }
 
-    private static void assertNeverTheWrongEndWithoutFeign(Scenario scenario) throws IOException {
+    @TestFactory
+    @Tag("all")
+    Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEndOfOkHttpWithoutFeign() {
+        return withoutFeign(Cut.ANYWHERE);
+    }
+
+    private static Stream<DynamicTest> withoutFeign(Cut cut) {
+        return SideBySide.test(SCENARIOS.stream(), scenario -> assertNeverTheWrongEndWithoutFeign(scenario, cut));
+    }
+
+    private static void assertNeverTheWrongEndWithoutFeign(Scenario scenario, Cut place) throws IOException {
         String whole = scenario.result();
         int endOfHeaders = scenario.broken.indexOf("\r\n\r\n") + 4;
         AtomicInteger length = new AtomicInteger();
@@ -217,7 +245,7 @@ class InterruptedResponsesIT {
                     .url(server.url())
                     .post(RequestBody.create("x", null))
                     .build();
-            for (int cut = 0; cut <= scenario.broken.length(); cut++) {
+            for (int cut : place.of(scenario.broken).toArray()) {
                 length.set(cut);
                 requests.set(0);
                 Object end = end(() -> read(client.newCall(order)));

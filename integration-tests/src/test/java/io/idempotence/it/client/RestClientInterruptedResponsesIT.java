@@ -2,6 +2,7 @@ package io.idempotence.it.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.client.InterruptedResponsesIT.Cut;
 import io.idempotence.it.client.InterruptedResponsesIT.Scenario;
 import io.idempotence.it.wire.RawServer;
 import io.idempotence.it.wire.SideBySide;
@@ -16,11 +17,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.web.client.RestClient;
 
-/** The responses of {@link InterruptedResponsesIT}, cut at each of their bytes, over Spring's {@code RestClient}. */
+/** The responses of {@link InterruptedResponsesIT}, cut between their words and at each of their bytes, over Spring's {@code RestClient}. */
 class RestClientInterruptedResponsesIT {
     private static final String REPLAYED =
             "HTTP/1.1 201 Created\r\nIdempotent-Replayed: true\r\n" + "Content-Length: 6\r\n\r\nstored";
@@ -32,11 +34,11 @@ class RestClientInterruptedResponsesIT {
     private static final Scenario REFUSED =
             new Scenario("refusal in chunks while in doubt", 1, IN_PROGRESS_IN_CHUNKS, REPLAYED, end -> true);
 
-    private record Case(RestClientFactory factory, Scenario scenario) {
-        static Stream<Case> all() {
+    private record Case(RestClientFactory factory, Scenario scenario, Cut cut) {
+        static Stream<Case> all(Cut cut) {
             return Stream.of(RestClientFactory.values())
                     .flatMap(factory -> Stream.concat(InterruptedResponsesIT.SCENARIOS.stream(), Stream.of(REFUSED))
-                            .map(scenario -> new Case(factory, scenario)));
+                            .map(scenario -> new Case(factory, scenario, cut)));
         }
 
         String result() {
@@ -50,8 +52,14 @@ class RestClientInterruptedResponsesIT {
     }
 
     @TestFactory
+    Stream<DynamicTest> responseThatBreaksOffBetweenWordsIsNeverTheWrongEnd() {
+        return SideBySide.test(Case.all(Cut.BETWEEN_WORDS), RestClientInterruptedResponsesIT::assertNeverTheWrongEnd);
+    }
+
+    @TestFactory
+    @Tag("all")
     Stream<DynamicTest> responseThatBreaksOffAnywhereIsNeverTheWrongEnd() {
-        return SideBySide.test(Case.all(), RestClientInterruptedResponsesIT::assertNeverTheWrongEnd);
+        return SideBySide.test(Case.all(Cut.ANYWHERE), RestClientInterruptedResponsesIT::assertNeverTheWrongEnd);
     }
 
     private static void assertNeverTheWrongEnd(Case one) {
@@ -65,7 +73,7 @@ class RestClientInterruptedResponsesIT {
                 .build();
         try (RawServer server = RawServer.start((request, socket) -> InterruptedResponsesIT.write(
                 socket, one.scenario.response(requests.incrementAndGet(), length.get())))) {
-            for (int cut = 0; cut <= broken.length(); cut++) {
+            for (int cut : one.cut.of(broken).toArray()) {
                 length.set(cut);
                 requests.set(0);
                 Object end = InterruptedResponsesIT.end(() -> client.post()

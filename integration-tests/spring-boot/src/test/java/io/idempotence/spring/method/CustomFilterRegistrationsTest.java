@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -42,6 +43,7 @@ import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 import org.springframework.web.util.pattern.PathPatternParser;
 
 /** {@code @Idempotent} on handlers, which applies behind every idempotence filter, however it is built and registered. */
+@Tag("all")
 @ExtendWith(OutputCaptureExtension.class)
 class CustomFilterRegistrationsTest {
     private final String id = UUID.randomUUID().toString();

@@ -7,6 +7,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,6 +25,7 @@ import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandl
 import org.springframework.web.servlet.support.RequestContextUtils;
 
 /** Handlers that conditions of the application choose, some of which do not work in front of the DispatcherServlet. */
+@Tag("all")
 @ExtendWith(OutputCaptureExtension.class)
 class CustomRequestConditionsTest {
     private static final String[] FORM = {"Content-Type", "application/x-www-form-urlencoded"};

@@ -10,6 +10,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.context.ApplicationContext;
@@ -24,6 +25,7 @@ import org.springframework.web.servlet.HandlerMapping;
 import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
 
 /** Handlers behind a mapping that delegates to others, which are no beans, as {@code @RepositoryRestController}s of Spring Data REST are. */
+@Tag("all")
 @Timeout(180)
 class DelegatingMappingTest {
     private static final TestServer SERVER = TestServer.start(Application.class);

@@ -9,6 +9,7 @@ import io.idempotence.spring.server.IdempotenceFilterRegistrationBean;
 import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -24,6 +25,7 @@ import org.springframework.web.context.support.AnnotationConfigWebApplicationCon
 import org.springframework.web.servlet.DispatcherServlet;
 
 /** An application with a second DispatcherServlet, which serves the same handlers under another prefix. */
+@Tag("all")
 @ExtendWith(OutputCaptureExtension.class)
 class DispatcherServletsTest {
     @Import(CustomFilterRegistrationsTest.Payments.class)

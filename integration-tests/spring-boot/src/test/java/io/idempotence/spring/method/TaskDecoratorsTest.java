@@ -9,6 +9,7 @@ import io.idempotence.server.IdempotentExecution;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -30,6 +31,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /** Commits on an executor of Spring Boot, to which one or several task decorators carry executions. */
+@Tag("all")
 @Timeout(180)
 @ExtendWith(OutputCaptureExtension.class)
 class TaskDecoratorsTest {

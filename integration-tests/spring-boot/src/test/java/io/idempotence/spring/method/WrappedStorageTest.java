@@ -14,6 +14,7 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
 import javax.sql.DataSource;
 import org.aopalliance.intercept.MethodInterceptor;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.springframework.aop.framework.ProxyFactory;
@@ -35,6 +36,7 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.context.WebApplicationContext;
 
 /** In-transaction mode with a storage inside a wrapper, or beside another storage. */
+@Tag("all")
 @ExtendWith(OutputCaptureExtension.class)
 class WrappedStorageTest {
     private static final String LAZY = "--spring.main.lazy-initialization=true";

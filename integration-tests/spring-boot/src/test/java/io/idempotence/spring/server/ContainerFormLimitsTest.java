@@ -2,6 +2,7 @@ package io.idempotence.spring.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,6 +21,7 @@ import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
 /** The limits of forms that the application sets for its container. A form that it allows was refused if it had an ID. */
+@Tag("all")
 class ContainerFormLimitsTest {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
