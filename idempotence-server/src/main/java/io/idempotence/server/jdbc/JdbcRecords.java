@@ -212,7 +212,11 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 return step.reply();
             }
         }
-        throw new StorageUnavailableException(
+        throw changedTooOften();
+    }
+
+    private static StorageUnavailableException changedTooOften() {
+        return new StorageUnavailableException(
                 "a record changed in each of " + MAX_TRIES + " tries between its read and its write; retry later",
                 null);
     }
@@ -305,6 +309,34 @@ abstract class JdbcRecords implements IdempotenceStorage {
             int marks = inTransaction ? session.update(sql().deleteMark, id(key)) : 0;
             return marks + session.update(sql().delete, id(key)) > 0;
         });
+    }
+
+    @Override
+    public boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        return run("delete", session -> {
+            for (int tried = 0; tried < MAX_TRIES; tried++) {
+                Row row = session.query(sql().find, id(key), Row::only);
+                if (!row.isUnchanged(key, seen)) {
+                    return false;
+                }
+                if (hasDeleted(session, key, row)) {
+                    return true;
+                }
+            }
+            throw changedTooOften();
+        });
+    }
+
+    /** Deletes a row and then its mark, unless they have changed. In between the mark keeps the ID from running. */
+    private boolean hasDeleted(Session session, StorageKey key, Row row) throws SQLException {
+        if (row.exists()
+                && session.update(sql().deleteUnchanged, row.unchanged().with("id", key.value())) == 0) {
+            return false;
+        }
+        Optional<Sql.Parameters> mark = row.unchangedMark();
+        boolean marked = mark.isPresent()
+                && session.update(sql().deleteUnchangedMark, mark.get().with("id", key.value())) == 1;
+        return row.exists() || marked;
     }
 
     private static Sql.Parameters id(StorageKey key) {

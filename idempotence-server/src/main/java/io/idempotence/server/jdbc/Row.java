@@ -3,12 +3,15 @@ package io.idempotence.server.jdbc;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.Owner;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StoredRecord;
 import io.idempotence.server.storage.StoredRecord.Phase;
 import java.nio.ByteBuffer;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -76,7 +79,16 @@ record Row(
 
     /** The parameters that store a record as a row, on the condition that the row has not changed. */
     Sql.Parameters replacedBy(StoredRecord record, boolean inTransaction) {
-        return parameters(record, inTransaction)
+        return unchanged(parameters(record, inTransaction));
+    }
+
+    /** The condition that the row has not changed. */
+    Sql.Parameters unchanged() {
+        return unchanged(new Sql.Parameters());
+    }
+
+    private Sql.Parameters unchanged(Sql.Parameters parameters) {
+        return parameters
                 .with("oldFormat", format)
                 .with("oldState", state)
                 .with("oldFence", fence)
@@ -108,6 +120,12 @@ record Row(
             case RELEASED -> "R";
             case UNKNOWN -> "U";
         };
+    }
+
+    /** The condition that the mark has not changed; empty if there is none. */
+    Optional<Sql.Parameters> unchangedMark() {
+        return Optional.ofNullable(mark)
+                .map(seen -> new Sql.Parameters().with("markFence", seen.fence).with("markExpiresAt", seen.expiresAt));
     }
 
     boolean exists() {
@@ -171,6 +189,25 @@ record Row(
         boolean completed = stored.phase() == Phase.COMPLETED || stored.phase() == Phase.PROVISIONAL;
         boolean running = stored.phase() == Phase.CLAIMED && leaseUntil > now;
         return completed || running ? stored : applied(fence, stored.fingerprint(), expiresAt);
+    }
+
+    /**
+     * Whether the record is still as an operator saw it.
+     *
+     * @param seen null if it could not be read
+     * @throws CorruptRecordException if it could be read, and cannot any more
+     */
+    boolean isUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        StoredRecord record;
+        try {
+            record = settled();
+        } catch (CorruptRecordException e) {
+            if (seen == null) {
+                return true;
+            }
+            throw e;
+        }
+        return seen != null && record != null && seen.isUnchanged(record.seenAt(key, now));
     }
 
     private static StoredRecord applied(long fence, Fingerprint fingerprint, long expiresAt) {

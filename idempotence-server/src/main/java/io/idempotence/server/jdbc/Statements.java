@@ -8,6 +8,10 @@ final class Statements {
     private static final String OWN =
             "id = :id AND format = 1 AND owner = :owner AND fence = :fence AND state = 'P' AND expires_at > {now}";
 
+    private static final String UNCHANGED =
+            "id = :id AND format = :oldFormat AND state = :oldState AND fence = :oldFence AND owner = :oldOwner"
+                    + " AND fingerprint = :oldFingerprint AND lease_until = :oldLeaseUntil AND expires_at = :oldExpiresAt";
+
     /** Inserts the claim of a free ID, and reads nothing. */
     final Sql claim;
 
@@ -30,6 +34,10 @@ final class Statements {
 
     final Sql renew;
     final Sql delete;
+
+    /** Deletes a row by compare-and-set. */
+    final Sql deleteUnchanged;
+
     final Sql deleteExpired;
     final Sql probe;
 
@@ -39,6 +47,7 @@ final class Statements {
     final Sql mark;
     final Sql forgetExpiredMark;
     final Sql deleteMark;
+    final Sql deleteUnchangedMark;
     final Sql deleteExpiredMarks;
     final Sql probeMarks;
 
@@ -74,9 +83,8 @@ final class Statements {
         replace = sql("""
                 UPDATE {t} SET format = 1, state = :state, taken_over = :takenOver, fence = :fence, owner = :owner,
                   fingerprint = :fingerprint, lease_until = :leaseUntil, expires_at = :expiresAt, result = :result
-                WHERE id = :id AND format = :oldFormat AND state = :oldState AND fence = :oldFence AND owner = :oldOwner
-                  AND fingerprint = :oldFingerprint AND lease_until = :oldLeaseUntil AND expires_at = :oldExpiresAt
-                """);
+                WHERE %s
+                """.formatted(UNCHANGED));
         finish = sql("""
                 UPDATE {t} SET state = :state, taken_over = 0, fingerprint = :fingerprint, result = :result,
                   lease_until = CASE WHEN :unknown = 1 THEN {now} ELSE 0 END, expires_at = {now} + :retention
@@ -87,6 +95,7 @@ final class Statements {
                 WHERE %s
                 """.formatted(OWN));
         delete = sql("DELETE FROM {t} WHERE id = :id AND expires_at > {now}");
+        deleteUnchanged = sql("DELETE FROM {t} WHERE " + UNCHANGED);
         deleteExpired = sql(deleteExpired("{t}"));
         probe = sql(
                 "SELECT id, format, state, taken_over, fence, owner, fingerprint, lease_until, expires_at, result FROM {t}"
@@ -98,6 +107,8 @@ final class Statements {
                 """ + orNothing());
         forgetExpiredMark = sql("DELETE FROM {a} WHERE id = :id AND expires_at <= {now}");
         deleteMark = sql("DELETE FROM {a} WHERE id = :id AND expires_at > {now}");
+        deleteUnchangedMark =
+                sql("DELETE FROM {a} WHERE id = :id AND fence = :markFence AND expires_at = :markExpiresAt");
         deleteExpiredMarks = sql(deleteExpired("{a}"));
         probeMarks = sql("SELECT id, fence, fingerprint, applied_at, expires_at FROM {a} WHERE id = ''");
     }

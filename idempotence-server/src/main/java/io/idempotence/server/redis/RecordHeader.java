@@ -17,6 +17,7 @@ import java.util.Optional;
 final class RecordHeader {
     private static final byte FORMAT = 2;
     private static final int FENCE_AT = 2;
+    private static final int OWNER_AT = 6;
     private static final int BYTES = 54;
     private static final int BYTES_WITH_LEASE = BYTES + Long.BYTES;
     private static final long NO_KEY = -2;
@@ -37,6 +38,7 @@ final class RecordHeader {
         }
         ByteBuffer buffer = ByteBuffer.wrap(head);
         long fence = Integer.toUnsignedLong(buffer.getInt(FENCE_AT));
+        Owner owner = new Owner(buffer.getLong(OWNER_AT), buffer.getLong(OWNER_AT + Long.BYTES));
         char state = (char) head[1];
         int expectedBytes = switch (state) {
             case 'P', 'T', 'U' -> BYTES_WITH_LEASE;
@@ -58,7 +60,23 @@ final class RecordHeader {
             case 'U' -> State.UNKNOWN;
             default -> leaseLeft.toMillis() > 0 ? State.IN_PROGRESS : State.ABANDONED;
         };
-        return Optional.of(new IdempotenceRecord(key, shown, fence, leaseLeft, retentionLeft));
+        return Optional.of(new IdempotenceRecord(key, shown, fence, owner, leaseLeft, retentionLeft));
+    }
+
+    /** What {@code delete-unchanged.lua} compares: the state, {@code A} if it is abandoned; fence and owner as stored. */
+    static byte[] identity(IdempotenceRecord seen) {
+        char state = switch (seen.state()) {
+            case COMPLETED -> 'C';
+            case RELEASED -> 'R';
+            case UNKNOWN -> 'U';
+            case IN_PROGRESS -> 'P';
+            case ABANDONED -> 'A';
+        };
+        return ByteBuffer.allocate(1 + Integer.BYTES + Owner.BYTES)
+                .put((byte) state)
+                .putInt((int) seen.fence())
+                .put(seen.owner().toBytes())
+                .array();
     }
 
     /** Whether these bytes begin a record, and not a word. */

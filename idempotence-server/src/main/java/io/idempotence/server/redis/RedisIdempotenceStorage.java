@@ -128,7 +128,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * are checked as by {@link #using}.
      *
      * <p>A driver that sends a call again after a reconnect may execute it twice. That is safe for every call but two. A {@link
-     * IdempotenceStorage#delete} may delete the claim of an attempt that began in between, and the next attempt then runs beside it. A
+     * IdempotenceStorage#delete} may delete an ID that was saved again in between, and the next attempt then runs beside that one. A
      * {@link IdempotenceStorage#release} may be reported as fenced although nothing overlapped.
      *
      * <p>After any failure but {@code OOM}, and those that {@code commands} declares as not sent, Redis may have executed the call. {@link

@@ -27,6 +27,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The records in Redis: each call is one script on the record's key. No driver is named here, so that this class can be loaded and
@@ -44,6 +45,7 @@ class RedisRecords implements IdempotenceStorage {
     private static final LuaScript FIND = LuaScript.load("find.lua", byte[].class);
     private static final LuaScript RESOLVE = LuaScript.loadUnrepeatable("resolve.lua", Long.class);
     private static final LuaScript DELETE = LuaScript.loadUnrepeatable("delete.lua", Long.class);
+    private static final LuaScript DELETE_UNCHANGED = LuaScript.loadUnrepeatable("delete-unchanged.lua", Long.class);
 
     private static final int PAGE = 500;
     private static final Duration SLOW_CALL = Duration.ofSeconds(1);
@@ -270,6 +272,12 @@ class RedisRecords implements IdempotenceStorage {
     @Override
     public boolean delete(StorageKey key) {
         return isDone(runReplicated("delete", DELETE, key));
+    }
+
+    @Override
+    public boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        byte[][] identity = seen == null ? new byte[0][] : new byte[][] {RecordHeader.identity(seen)};
+        return isDone(runReplicated("delete", DELETE_UNCHANGED, key, identity));
     }
 
     /** One second, plus the time that replicas may take. */

@@ -14,15 +14,28 @@ import java.util.stream.Collectors;
  *
  * @param state its state by the storage's clock
  * @param fence the number of claims so far
+ * @param owner the attempt that made the latest claim
  * @param leaseLeft the time until the claim counts as abandoned; if the record is abandoned or unknown, minus the time since; zero in other
  *     states
  * @param retentionLeft the time until the record is gone
  */
-public record IdempotenceRecord(StorageKey key, State state, long fence, Duration leaseLeft, Duration retentionLeft) {
+public record IdempotenceRecord(
+        StorageKey key, State state, long fence, Owner owner, Duration leaseLeft, Duration retentionLeft) {
 
     /** {@return whether a person has to resolve the record: true if it is abandoned or unknown} */
     public boolean isUncertain() {
         return state.isUncertain();
+    }
+
+    /**
+     * Whether a later look shows the same record, and only time has passed. The fence alone cannot tell, because it begins again after a
+     * record was deleted.
+     *
+     * @param later the later look
+     * @return true if key, state, fence and owner are the same
+     */
+    public boolean isUnchanged(IdempotenceRecord later) {
+        return key.equals(later.key) && state == later.state && fence == later.fence && owner.equals(later.owner);
     }
 
     /** {@return how long the record has been abandoned or unknown, by the storage's clock; zero if it is neither} */

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The records of the server half: which requests were claimed, and their results.
@@ -18,9 +19,9 @@ import java.util.stream.Stream;
  * ID, exactly one returns {@link ClaimResult.Claimed}.
  *
  * <p><b>Repetition.</b> If its reply was lost, a method may be called again with the same arguments, and returns what it returned the
- * first time. There are three exceptions: {@code StoredAfterLoss} becomes {@code Done}; a {@link #release} after which the ID was
- * claimed again becomes {@code Fenced}, with a greater fence; and a {@link #delete} or {@link #resolve} finds nothing left to do, or
- * meets a later claim.
+ * first time. There are four exceptions: {@code StoredAfterLoss} becomes {@code Done}; a {@link #release} after which the ID was
+ * claimed again becomes {@code Fenced}, with a greater fence; a {@link #delete} finds nothing left to do, or meets a later claim; and a
+ * {@link #deleteUnchanged} or {@link #resolve} finds nothing left to do.
  *
  * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} if the storage fails, within a bounded time. The write may
  * then have happened or not. Every method throws {@link CorruptRecordException} if the record cannot be read. Then nothing was written.
@@ -191,11 +192,23 @@ public interface IdempotenceStorage extends AutoCloseable {
     boolean resolve(StorageKey key, long fence, Resolution resolution, Duration retention);
 
     /**
-     * Forgets an ID, whatever its state, even if its record is corrupt. The next claim is a first one, with fence 1.
+     * Forgets an ID, whatever its state, even if its record is corrupt. The next claim is a first one, with fence 1. For probes, and for an
+     * application that forgets an ID which it saved itself. Whoever has looked at a record first calls {@link #deleteUnchanged}.
      *
      * @return whether there was a record
      */
     boolean delete(StorageKey key);
+
+    /**
+     * Forgets an ID if its record is still as it was read, by compare-and-set. So a record that was released, and is claimed again, is not
+     * deleted while its operation runs. The next claim is a first one, with fence 1.
+     *
+     * @param seen the record as it was read, as {@link IdempotenceRecord#isUnchanged} compares it; null if it could not be read. Then it is
+     *     deleted if it still cannot be
+     * @return true if the record was deleted; false if it is gone or has changed
+     * @throws CorruptRecordException if it could be read, and cannot any more
+     */
+    boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen);
 
     /**
      * The duration from which a call counts as slow. If four fifths of the latest calls are slow, attempts are refused until the storage is

@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiFunction;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -171,10 +172,25 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
 
     @Override
     public boolean delete(StorageKey key) {
+        return delete(key, record -> true);
+    }
+
+    /** {@inheritDoc} Every record here can be read. */
+    @Override
+    public boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        return seen != null && delete(key, seen::isUnchanged);
+    }
+
+    private boolean delete(StorageKey key, Predicate<IdempotenceRecord> condition) {
         boolean[] lived = new boolean[1];
         entries.computeIfPresent(key, (k, entry) -> {
-            lived[0] = entry.content.expiresAt() > clock.millis();
+            long now = clock.millis();
+            boolean lives = entry.content.expiresAt() > now;
+            if (lives && !condition.test(entry.content.seenAt(key, now))) {
+                return entry;
+            }
             forget(entry);
+            lived[0] = lives;
             return null;
         });
         return lived[0];

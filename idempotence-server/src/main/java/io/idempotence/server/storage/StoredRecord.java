@@ -251,6 +251,6 @@ public record StoredRecord(
             case RELEASED -> State.RELEASED;
             case UNKNOWN -> State.UNKNOWN;
         };
-        return new IdempotenceRecord(key, state, fence, leaseLeft, Duration.ofMillis(expiresAt - now));
+        return new IdempotenceRecord(key, state, fence, owner, leaseLeft, Duration.ofMillis(expiresAt - now));
     }
 }

@@ -9,6 +9,8 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
+import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -254,15 +256,39 @@ class JdbcFaultsTest {
         for (String damage : new String[] {"state = 'X'", "format = 2"}) {
             StorageKey damaged = Claims.newKey();
             Claim claim = Claims.claim(storage, damaged);
+            IdempotenceRecord seen = storage.find(damaged).orElseThrow();
             databases.execute("UPDATE idempotence_record SET " + damage + " WHERE id = '" + damaged.value() + "'");
 
             assertThatThrownBy(() -> storage.claim(Claims.request(damaged))).isInstanceOf(CorruptRecordException.class);
             assertThatThrownBy(() -> storage.complete(claim, new byte[1], Claims.RETENTION))
                     .isInstanceOf(CorruptRecordException.class);
             assertThatThrownBy(() -> storage.find(damaged)).isInstanceOf(CorruptRecordException.class);
-            assertThat(storage.delete(damaged)).isTrue();
+            assertThatThrownBy(() -> storage.deleteUnchanged(damaged, seen)).isInstanceOf(CorruptRecordException.class);
+            assertThat(storage.deleteUnchanged(damaged, null)).isTrue();
             assertThat(Claims.claim(storage, damaged).fence()).isEqualTo(1);
         }
+    }
+
+    /** Between the statement that reads it and the one that deletes it. */
+    @ParameterizedTest
+    @EnumSource
+    void recordThatIsClaimedWhileItIsDeletedIsKept(Databases databases) {
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage operator =
+                JdbcIdempotenceStorage.builder(spy).createIfMissing().build();
+        JdbcIdempotenceStorage other = builder(databases).build();
+        operator.release(Claims.claim(operator, key), Claims.RETENTION);
+        IdempotenceRecord released = operator.find(key).orElseThrow();
+
+        spy.afterNext.set(() -> Claims.claim(other, key));
+        assertThat(operator.deleteUnchanged(key, released)).isFalse();
+
+        IdempotenceRecord running = other.find(key).orElseThrow();
+        assertThat(running.fence()).isEqualTo(2);
+        Claim own = new Claim(key, Fingerprint.NONE, running.owner(), 2);
+        spy.afterNext.set(() -> other.renew(own, Claims.RETENTION));
+        assertThat(operator.deleteUnchanged(key, running)).as("after a renewal").isTrue();
+        assertThat(other.find(key)).isEmpty();
     }
 
     private void assertUnavailable(Runnable call, String reason) {

@@ -119,7 +119,7 @@ class JdbcInTransactionTest {
         assertThatThrownBy(() -> storage.claim(Claims.request(damaged))).isInstanceOf(CorruptRecordException.class);
         assertThatThrownBy(() -> storage.find(damaged)).isInstanceOf(CorruptRecordException.class);
         assertThat(storage.list(namespace)).extracting(IdempotenceRecord::key).containsExactly(sound);
-        assertThat(storage.delete(damaged)).isTrue();
+        assertThat(storage.deleteUnchanged(damaged, null)).isTrue();
         assertThat(Claims.claim(storage, damaged).fence()).isEqualTo(1);
     }
 
@@ -161,6 +161,38 @@ class JdbcInTransactionTest {
         assertThat(storage.delete(third)).isTrue();
         assertThat(storage.find(third)).isEmpty();
         assertThat(Claims.claim(storage, third).fence()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void recordThatWasReadIsDeletedWithItsMark(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        run(databases, storage, Claims.claim(storage, key));
+        assertThat(storage.deleteUnchanged(key, storage.find(key).orElseThrow()))
+                .isTrue();
+        assertThat(Claims.claim(storage, key).fence()).isEqualTo(1);
+
+        StorageKey second = Claims.newKey();
+        run(databases, storage, Claims.claim(storage, second));
+        databases.execute("DELETE FROM idempotence_record WHERE id = '" + second.value() + "'");
+        assertThat(storage.deleteUnchanged(second, storage.find(second).orElseThrow()))
+                .isTrue();
+        assertThat(Claims.claim(storage, second).fence()).isEqualTo(1);
+    }
+
+    /** It took effect after the operator looked. */
+    @ParameterizedTest
+    @EnumSource
+    void recordThatWasAppliedAfterALookIsNotDeleted(Databases databases) throws Exception {
+        JdbcIdempotenceStorage storage = storage(databases);
+        Claim claim = Claims.claim(storage, key);
+        IdempotenceRecord seen = storage.find(key).orElseThrow();
+        run(databases, storage, claim);
+        storage.release(claim, Claims.RETENTION);
+
+        assertThat(storage.deleteUnchanged(key, seen)).isFalse();
+
+        assertAppliedWithoutResult(storage.claim(Claims.request(key)));
     }
 
     @ParameterizedTest

@@ -107,6 +107,9 @@ class JdbcSessionStateTest {
             calls.put("find", () -> storage.find(key));
             calls.put("list", () -> storage.list("default").count());
             calls.put("delete", () -> storage.delete(key));
+            calls.put(
+                    "delete what was read",
+                    () -> storage.deleteUnchanged(third, storage.find(third).orElseThrow()));
             calls.put("delete expired", () -> storage.deleteExpired(10));
             calls.put("wait for a lock in vain", () -> waitInVain(databases, storage));
             for (Map.Entry<String, ThrowingCallable> call : calls.entrySet()) {

@@ -33,6 +33,9 @@ final class SpyDataSource implements DataSource {
     /** Why no connection is lent, the next time only. */
     final AtomicReference<SQLException> refusal = new AtomicReference<>();
 
+    /** What happens after the next statement, once. */
+    final AtomicReference<Runnable> afterNext = new AtomicReference<>(() -> {});
+
     private final Queue<Throwable> failures = new ArrayDeque<>();
 
     SpyDataSource(DataSource real) {
@@ -84,6 +87,9 @@ final class SpyDataSource implements DataSource {
                 if (failure != null) {
                     throw new InvocationTargetException(failure);
                 }
+                Object reply = method.invoke(statement, args);
+                afterNext.getAndSet(() -> {}).run();
+                return reply;
             }
             return method.invoke(statement, args);
         });

@@ -9,6 +9,7 @@ import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.Fingerprint;
+import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
@@ -139,6 +140,8 @@ class RedisRecordTest extends RedisTestBase {
             }
             assertThat(jedis.get(rawKey)).as(name).isEqualTo(value);
             assertThat(jedis.pttl(rawKey)).as(name).isEqualTo(-1);
+            assertThat(storage.deleteUnchanged(key, null)).as(name).isTrue();
+            jedis.set(rawKey, value);
         });
         assertThat(storage.delete(key)).isTrue();
         assertThat(Claims.claim(storage, key).fence()).isEqualTo(1);
@@ -161,7 +164,7 @@ class RedisRecordTest extends RedisTestBase {
             assertThatThrownBy(call).isInstanceOf(CorruptRecordException.class).hasMessageContaining("not a string");
         }
         assertThat(jedis.hgetAll(key.value())).isEqualTo(Map.of("field", "value"));
-        assertThat(storage.delete(key)).isTrue();
+        assertThat(storage.deleteUnchanged(key, null)).isTrue();
     }
 
     @Test
@@ -248,12 +251,15 @@ class RedisRecordTest extends RedisTestBase {
 
     private List<ThrowingCallable> everyCall() {
         Claim claim = new Claim(key, Fingerprint.NONE, new Owner(1, 2), 1);
+        IdempotenceRecord seen =
+                new IdempotenceRecord(key, State.RELEASED, 1, claim.owner(), Duration.ZERO, Claims.RETENTION);
         return List.of(
                 () -> storage.claim(Claims.request(key)),
                 () -> storage.complete(claim, new byte[4], Claims.RETENTION),
                 () -> storage.release(claim, Claims.RETENTION),
                 () -> storage.markUnknown(claim, Claims.RETENTION),
                 () -> storage.renew(claim, Claims.LEASE),
+                () -> storage.deleteUnchanged(key, seen),
                 () -> storage.find(key));
     }
 

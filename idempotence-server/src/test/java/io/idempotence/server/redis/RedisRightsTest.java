@@ -128,7 +128,9 @@ class RedisRightsTest extends RedisTestBase {
                     .isTrue();
             Claim second = Claims.claim(storage, key);
             assertThat(storage.complete(second, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
-            assertThat(storage.delete(key)).isTrue();
+            assertThat(storage.deleteUnchanged(key, storage.find(key).orElseThrow()))
+                    .isTrue();
+            assertThat(storage.delete(key)).isFalse();
             assertThat(storage.resolve(key, 1, Resolution.APPLIED, Claims.RETENTION))
                     .isFalse();
             assertThat(storage.toString()).doesNotContain(Rights.PASSWORD);

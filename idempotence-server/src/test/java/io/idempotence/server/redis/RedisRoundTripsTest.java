@@ -55,6 +55,7 @@ class RedisRoundTripsTest extends RedisTestBase {
         counted.renew(Claims.claim(counted, first), Claims.LEASE);
         counted.resolve(first, 1, Resolution.APPLIED, Claims.RETENTION);
         counted.find(first);
+        counted.deleteUnchanged(first, null);
         counted.delete(first);
         begin();
     }
@@ -141,6 +142,8 @@ class RedisRoundTripsTest extends RedisTestBase {
         assertRoundTrips(1, "an uncertain end");
         assertThat(counted.find(key)).isPresent();
         assertRoundTrips(1, "a look");
+        assertThat(counted.deleteUnchanged(key, null)).isFalse();
+        assertRoundTrips(1, "a deletion of what cannot be read");
         assertThat(counted.resolve(key, 3, Resolution.APPLIED, Claims.RETENTION))
                 .isTrue();
         assertRoundTrips(1, "a resolution");

@@ -12,6 +12,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** A wrapper around a working storage that can lose calls before they arrive, and replies on their way back. */
 public final class FaultyStorage implements IdempotenceStorage {
@@ -25,7 +26,8 @@ public final class FaultyStorage implements IdempotenceStorage {
         RENEW,
         FIND,
         RESOLVE,
-        DELETE
+        DELETE,
+        DELETE_UNCHANGED
     }
 
     /** A fault. It throws to lose the call or its reply, and may do anything else at that point. */
@@ -205,6 +207,12 @@ public final class FaultyStorage implements IdempotenceStorage {
     public boolean delete(StorageKey key) {
         out(Call.DELETE, key);
         return back(Call.DELETE, key, delegate.delete(key));
+    }
+
+    @Override
+    public boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        out(Call.DELETE_UNCHANGED, key);
+        return back(Call.DELETE_UNCHANGED, key, delegate.deleteUnchanged(key, seen));
     }
 
     @Override

@@ -13,7 +13,8 @@ public abstract class IdempotenceStorageContract
                 OwnershipContract,
                 CompletionContract,
                 RetentionContract,
-                ResolutionContract {
+                ResolutionContract,
+                DeletionContract {
     private IdempotenceStorage storage;
     private StorageKey key;
 

@@ -201,7 +201,10 @@ class SpringDataConnectionsTest {
         }
         assertThat(storage.list(namespace).map(IdempotenceRecord::key).collect(Collectors.toSet()))
                 .containsExactlyInAnyOrderElementsOf(keys);
-        assertThat(storage.delete(keys.get(0))).isTrue();
+        IdempotenceRecord seen = storage.find(keys.get(0)).orElseThrow();
+        assertThat(storage.deleteUnchanged(keys.get(0), null)).isFalse();
+        assertThat(storage.deleteUnchanged(keys.get(0), seen)).isTrue();
         assertThat(storage.find(keys.get(0))).isEmpty();
+        assertThat(storage.delete(keys.get(1))).isTrue();
     }
 }
