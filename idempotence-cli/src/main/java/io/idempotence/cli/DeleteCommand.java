@@ -4,6 +4,7 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.StorageKey;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import picocli.CommandLine.Command;
@@ -15,7 +16,8 @@ import picocli.CommandLine.Option;
         sortOptions = false,
         description =
                 "Forgets an ID: the next attempt runs as if it were the first. Needs --force, unless the record is released,"
-                        + " or of --kind saved and readable. An abandoned or unknown one is to be resolved instead.")
+                        + " or of --kind saved and readable. An abandoned or unknown one is to be resolved instead."
+                        + " Changes nothing if the record has changed since it was read.")
 final class DeleteCommand extends ChangingCommand {
     @Option(
             names = "--force",
@@ -49,19 +51,27 @@ final class DeleteCommand extends ChangingCommand {
         if (!agreed(seen, "Delete it? The next attempt will run the operation as a first one.")) {
             return notDone(output);
         }
-        if (!corrupt && !sameAs(seen, admin.find(key))) {
-            err().println("it has changed since it was read, and was not deleted; read it again with find");
-            return notDone(output);
-        }
-        if (!admin.delete(key)) {
-            return notFound(admin, output);
+        IdempotenceAdmin.Deleted deleted = seen.isPresent() ? admin.delete(seen.get()) : admin.deleteUnreadable(key);
+        if (!deleted.isDone()) {
+            return notDone(deleted, output);
         }
         if (output.isJson()) {
             output.object(Map.of("deleted", true));
         } else {
-            output.line("deleted: the next attempt runs the operation");
+            output.line(deleted.message());
         }
         return OperatorTool.OK;
+    }
+
+    private int notDone(IdempotenceAdmin.Deleted deleted, Output output) {
+        if (output.isJson()) {
+            Map<String, Object> result = new LinkedHashMap<>();
+            result.put("deleted", false);
+            result.put("record", deleted.now().map(IdempotenceRecord::fields).orElse(null));
+            output.object(result);
+        }
+        err().println(deleted.message());
+        return OperatorTool.NOT_DONE;
     }
 
     /** What may happen after a deletion, if that is bad. */
@@ -76,13 +86,6 @@ final class DeleteCommand extends ChangingCommand {
             case COMPLETED -> Optional.of("its operation is done, and the next attempt would run it again");
             case ABANDONED, UNKNOWN -> Optional.of("its outcome is unknown: check the business data, and use resolve");
         };
-    }
-
-    private static boolean sameAs(Optional<IdempotenceRecord> seen, Optional<IdempotenceRecord> now) {
-        return now.isEmpty()
-                || seen.filter(record -> record.state() == now.get().state()
-                                && record.fence() == now.get().fence())
-                        .isPresent();
     }
 
     private int notFound(IdempotenceAdmin admin, Output output) {

@@ -82,7 +82,7 @@ public final class OperatorTool {
     @Option(names = "--version", versionHelp = true, description = "Print the version and exit.")
     boolean version;
 
-    private OperatorTool(PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment) {
+    OperatorTool(PrintStream out, PrintStream err, Terminal terminal, Map<String, String> environment) {
         this.out = out;
         this.err = err;
         this.terminal = terminal;

@@ -11,6 +11,7 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceRecord.Resolution;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.StorageKey;
@@ -288,6 +289,60 @@ class ResolveAndDeleteTest {
 
         assertThat(tool.errors()).contains("has changed");
         assertThat(tool.state(late.key())).isEqualTo(State.COMPLETED);
+    }
+
+    /** It was deleted while its operation ran, and the next duplicate ran the operation a second time. */
+    @Test
+    void deletesNothingThatIsClaimedAgainBetweenTheLookAndTheDeletion() throws IOException {
+        for (boolean json : List.of(true, false)) {
+            StorageKey key = released();
+            FaultyStorage racing = claimedAgainBeforeTheDeletion();
+
+            List<String> args = new ArrayList<>(List.of("delete", "--key", key.value(), "--yes"));
+            if (json) {
+                args.add("--json");
+            }
+            assertThat(tool.deleteThrough(racing, args.toArray(String[]::new))).isEqualTo(1);
+
+            assertThat(tool.errors())
+                    .contains("nothing was deleted: the record has changed since it was read, and is in-progress now");
+            if (json) {
+                assertThat(tool.json().get("deleted").asBoolean()).isFalse();
+                assertThat(tool.json().get("record").get("state").asText()).isEqualTo("in-progress");
+            }
+            assertThat(tool.state(key)).isEqualTo(State.IN_PROGRESS);
+        }
+    }
+
+    private StorageKey released() {
+        Claim released = tool.claim(admin.executeKey(newId()), RETENTION);
+        storage.release(released, RETENTION);
+        return released.key();
+    }
+
+    private FaultyStorage claimedAgainBeforeTheDeletion() {
+        return new FaultyStorage(storage).before((call, key) -> {
+            if (call == FaultyStorage.Call.DELETE || call == FaultyStorage.Call.DELETE_UNCHANGED) {
+                tool.claim(key, RETENTION);
+            }
+        });
+    }
+
+    /** Its owner forgets a saved ID, and the next message saves it: the fence is the same. */
+    @Test
+    void deletesNoIdThatIsSavedAnewWhileAPersonThought() {
+        IdempotenceId id = newId();
+        StorageKey key = admin.savedKey(id);
+        tool.claim(key, RETENTION);
+        person.answers = question -> {
+            storage.delete(key);
+            tool.claim(key, RETENTION);
+            return true;
+        };
+
+        assertThat(tool.run("delete", id.value(), "--kind", "saved")).isEqualTo(1);
+
+        assertThat(tool.state(key)).isEqualTo(State.IN_PROGRESS);
     }
 
     @Test

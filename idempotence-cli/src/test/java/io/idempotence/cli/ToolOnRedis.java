@@ -12,6 +12,7 @@ import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.Fingerprint;
 import io.idempotence.server.storage.IdempotenceRecord.State;
+import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
@@ -32,6 +33,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import picocli.CommandLine;
 import redis.clients.jedis.Jedis;
 
 /**
@@ -105,6 +107,19 @@ final class ToolOnRedis implements AfterEachCallback {
     int runAnywhere(String... args) {
         out.reset();
         return execute(out, args);
+    }
+
+    /** Deletes by the tool's own command, but through another storage than the one that its options name. */
+    int deleteThrough(IdempotenceStorage through, String... args) {
+        out.reset();
+        err.reset();
+        PrintStream standard = new PrintStream(out, true, StandardCharsets.UTF_8);
+        PrintStream errors = new PrintStream(err, true, StandardCharsets.UTF_8);
+        OperatorTool operator = new OperatorTool(standard, errors, person, environment);
+        CommandLine line = new CommandLine(operator);
+        line.parseArgs(args);
+        DeleteCommand command = line.getSubcommands().get("delete").getCommand();
+        return command.run(IdempotenceAdmin.of(through, namespace), operator.output());
     }
 
     int run(OutputStream stream, String... args) {

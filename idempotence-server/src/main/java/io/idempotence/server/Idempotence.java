@@ -147,6 +147,7 @@ public final class Idempotence implements AutoCloseable {
      */
     public boolean delete(IdempotenceId id) {
         StorageKey key = savedKey(id);
+        // Without a look first: who saved the ID knows what became of it.
         return parts.guard().call(() -> parts.storage().delete(key));
     }
 

@@ -20,6 +20,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The operators' view of a service's records: find one, list the uncertain ones, resolve one, delete one. No method runs an operation.
@@ -199,14 +200,30 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Forgets an ID, whatever its state, even if its record is corrupt. The next attempt runs as if it were the first. To end an
-     * uncertainty, call {@link #resolve} instead.
+     * Forgets an ID, whatever its state, if its record is still as a person saw it, by compare-and-set. The next attempt runs as if it
+     * were the first. To end an uncertainty, call {@link #resolve} instead.
      *
-     * @return whether there was a record
+     * @param seen the record as the person saw it
+     * @return whether the record was deleted, or what it is now
+     * @throws CorruptRecordException if it cannot be read now
      */
-    public boolean delete(StorageKey key) {
-        StorageKey own = checked(key);
-        return changing(() -> storage.delete(own));
+    public Deleted delete(IdempotenceRecord seen) {
+        return deleted(checked(seen.key()), seen);
+    }
+
+    /**
+     * Forgets an ID whose record cannot be read. Otherwise as {@link #delete}.
+     *
+     * @return whether the record was deleted, or what it is now, if it can be read
+     */
+    public Deleted deleteUnreadable(StorageKey key) {
+        return deleted(checked(key), null);
+    }
+
+    private Deleted deleted(StorageKey key, @Nullable IdempotenceRecord seen) {
+        return changing(() -> storage.deleteUnchanged(key, seen))
+                ? new Deleted(true, Optional.empty())
+                : new Deleted(false, storage.find(key));
     }
 
     private static boolean changing(BooleanSupplier change) {
@@ -272,6 +289,28 @@ public final class IdempotenceAdmin {
                 case NOT_UNCERTAIN -> "nothing was done: only an abandoned or unknown record can be resolved";
                 case CHANGED -> "nothing was done: the record has changed since it was read; read it again";
             };
+        }
+    }
+
+    /**
+     * The result of deleting a record.
+     *
+     * @param isDone whether the record was deleted. If not, nothing was done
+     * @param now the record as it is now, if it has changed since it was read; empty if it was deleted, or is gone
+     */
+    public record Deleted(boolean isDone, Optional<IdempotenceRecord> now) {
+        /**
+         * What tools say about it.
+         *
+         * @return a sentence without a capital letter and a full stop
+         */
+        public String message() {
+            if (isDone) {
+                return "deleted: the next attempt runs the operation";
+            }
+            return now.map(record -> "nothing was deleted: the record has changed since it was read, and is "
+                            + record.state().label() + " now; read it again")
+                    .orElse("nothing was deleted: there is no such record any more");
         }
     }
 

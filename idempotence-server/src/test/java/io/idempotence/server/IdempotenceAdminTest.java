@@ -8,6 +8,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.Refusal;
+import io.idempotence.server.IdempotenceAdmin.Deleted;
 import io.idempotence.server.IdempotenceAdmin.Resolved;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.redis.RedisOfAClass;
@@ -29,6 +30,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.stream.Collectors;
@@ -186,6 +188,23 @@ class IdempotenceAdminTest {
         assertThat(storage.complete(late, new byte[] {1, 2}, RETENTION)).isInstanceOf(WriteResult.Fenced.class);
     }
 
+    /** It was deleted while its operation ran, and the next duplicate ran the operation a second time. */
+    @Test
+    void deletesNothingThatIsClaimedAgain() {
+        Claim released = claim(admin.executeKey(newId()), RETENTION);
+        storage.release(released, RETENTION);
+        IdempotenceRecord seen = seen(released.key());
+        claim(released.key(), RETENTION);
+
+        Deleted deleted = admin.delete(seen);
+
+        assertThat(deleted.isDone()).isFalse();
+        assertThat(deleted.now())
+                .hasValueSatisfying(now -> assertThat(now.state()).isEqualTo(State.IN_PROGRESS));
+        assertThat(deleted.message()).contains("nothing was deleted", "is in-progress now");
+        assertThat(seen(released.key()).fence()).isEqualTo(2);
+    }
+
     @Test
     void resolvesNothingThatIsCertain() {
         StorageKey running = claim(admin.executeKey(newId()), RETENTION).key();
@@ -214,8 +233,9 @@ class IdempotenceAdminTest {
             assertThat(present(id)).containsExactly("alice", "execute", "saved", "nobody");
         }
         open();
-        assertThat(admin.delete(admin.savedKey(id))).isTrue();
-        assertThat(admin.delete(admin.savedKey(id))).isFalse();
+        IdempotenceRecord saved = seen(admin.savedKey(id));
+        assertThat(admin.delete(saved).isDone()).isTrue();
+        assertThat(admin.delete(saved)).isEqualTo(new Deleted(false, Optional.empty()));
         assertThat(present(id)).containsExactly("alice", "execute", "nobody");
     }
 
@@ -236,13 +256,14 @@ class IdempotenceAdminTest {
             jedis.set(noRecord.value(), "theirs");
 
             for (StorageKey key : List.of(other, noRecord)) {
-                assertThatIllegalArgumentException().isThrownBy(() -> admin.delete(key));
+                assertThatIllegalArgumentException().isThrownBy(() -> admin.deleteUnreadable(key));
                 assertThatIllegalArgumentException().isThrownBy(() -> admin.find(key));
             }
             claim(other, RETENTION);
             IdempotenceRecord theirs =
                     IdempotenceAdmin.of(storage, "other").find(other).orElseThrow();
             assertThatIllegalArgumentException().isThrownBy(() -> admin.resolve(theirs, Resolution.APPLIED));
+            assertThatIllegalArgumentException().isThrownBy(() -> admin.delete(theirs));
             assertThat(jedis.get(noRecord.value())).isEqualTo("theirs");
         }
     }

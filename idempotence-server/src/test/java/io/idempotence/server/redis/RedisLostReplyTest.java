@@ -110,6 +110,7 @@ class RedisLostReplyTest {
     private StorageKey keyWhoseServerHasTheOperatorsScripts() {
         StorageKey key = Claims.newKey();
         elsewhere.delete(key);
+        elsewhere.deleteUnchanged(key, null);
         elsewhere.resolve(key, 1, Resolution.APPLIED, Claims.RETENTION);
         return key;
     }
@@ -147,9 +148,10 @@ class RedisLostReplyTest {
         assertThat(inDoubt(() -> admin.resolve(seen, Resolution.NOT_APPLIED)))
                 .hasMessageContaining("result is unknown")
                 .hasMessageContaining("look the record up again");
+        IdempotenceRecord released = admin.find(key).orElseThrow();
         lost.set(0);
         atLoss.set(NOTHING);
-        assertThat(inDoubt(() -> admin.delete(key))).hasMessageContaining("look the record up again");
+        assertThat(inDoubt(() -> admin.delete(released))).hasMessageContaining("look the record up again");
     }
 
     // ---- owners

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -195,7 +196,7 @@ final class IdempotenceEndpoint {
     }
 
     /**
-     * Forgets a record: the next attempt runs as if it were the first.
+     * Forgets a record: the next attempt runs as if it were the first. Nothing is done if the record changes meanwhile.
      *
      * @param key the record's key
      * @param force deletes it even if its operation is done, runs, or may have taken effect: it may then run twice. Only a released record
@@ -204,34 +205,47 @@ final class IdempotenceEndpoint {
     @DeleteOperation
     Map<String, Object> delete(@Selector String key, @org.springframework.lang.Nullable @Nullable Boolean force) {
         return respond(() -> {
-            String refused = Boolean.TRUE.equals(force) ? null : whyNotToDelete(key);
-            if (refused != null) {
-                return Map.of("deleted", false, "message", refused);
+            boolean forced = Boolean.TRUE.equals(force);
+            StorageKey parsed = StorageKey.parse(key);
+            Optional<IdempotenceRecord> seen;
+            try {
+                seen = admin.get().find(parsed);
+            } catch (CorruptRecordException e) {
+                return forced
+                        ? result(admin.get().deleteUnreadable(parsed))
+                        : refused(
+                                e.getMessage()
+                                        + "; a newer version may have written it after its operation was done. Check the business data");
             }
-            return admin.get().delete(StorageKey.parse(key))
-                    ? Map.of("deleted", true, "message", "deleted: the next attempt runs the operation")
-                    : Map.of("deleted", false, "message", "no such record");
+            if (seen.isEmpty()) {
+                return Map.of("deleted", false, "message", "no such record");
+            }
+            String danger = danger(seen.get().state());
+            return forced || danger == null ? result(admin.get().delete(seen.get())) : refused(danger);
         });
     }
 
-    private @Nullable String whyNotToDelete(String key) {
-        String danger;
-        try {
-            danger = records()
-                    .find(key)
-                    .map(record -> switch (record.state()) {
-                        case RELEASED -> null;
-                        case IN_PROGRESS ->
-                            "it is a saved ID, or its operation still runs and the next attempt would run it at the same time";
-                        case COMPLETED -> "its operation is done, and the next attempt would run it again";
-                        case ABANDONED, UNKNOWN -> "its outcome is unknown. Check the business data, and resolve it";
-                    })
-                    .orElse(null);
-        } catch (CorruptRecordException e) {
-            danger = e.getMessage()
-                    + "; a newer version may have written it after its operation was done. Check the business data";
-        }
-        return danger == null ? null : "not deleted: " + danger + "; to delete it anyway, add force=true";
+    private static Map<String, Object> result(IdempotenceAdmin.Deleted deleted) {
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("deleted", deleted.isDone());
+        result.put("message", deleted.message());
+        deleted.now().ifPresent(now -> result.put("record", now.fields()));
+        return result;
+    }
+
+    private static Map<String, Object> refused(String danger) {
+        return Map.of("deleted", false, "message", "not deleted: " + danger + "; to delete it anyway, add force=true");
+    }
+
+    /** What may happen after a deletion, if that is bad. */
+    private static @Nullable String danger(State state) {
+        return switch (state) {
+            case RELEASED -> null;
+            case IN_PROGRESS ->
+                "it is a saved ID, or its operation still runs and the next attempt would run it at the same time";
+            case COMPLETED -> "its operation is done, and the next attempt would run it again";
+            case ABANDONED, UNKNOWN -> "its outcome is unknown. Check the business data, and resolve it";
+        };
     }
 
     /** Bad input is a 400, and a storage that does not respond a 503. A damaged record is described. */

@@ -82,6 +82,7 @@ class PublicTypesTest {
                 Idempotence.Builder
                 Idempotence.Work
                 IdempotenceAdmin
+                IdempotenceAdmin.Deleted
                 IdempotenceAdmin.Resolved
                 IdempotenceAdmin.Stats
                 IdempotenceEvent

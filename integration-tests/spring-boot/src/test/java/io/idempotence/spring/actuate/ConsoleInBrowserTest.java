@@ -8,6 +8,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.ExecutionRefusedException;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
+import io.idempotence.server.storage.StorageKey;
 import io.idempotence.spring.Chromium;
 import java.io.IOException;
 import java.io.InputStream;
@@ -186,7 +187,9 @@ class ConsoleInBrowserTest {
         String key = IdempotenceKeys.of(idempotence, "payment-1");
         open("?key=" + key);
         browser.seeHeading("Did it happen?");
-        idempotence.admin().delete(idempotence.admin().requestKey(new IdempotenceId("payment-1"), ""));
+        idempotence
+                .admin()
+                .delete(idempotence.admin().find(StorageKey.parse(key)).orElseThrow());
         browser.see("input[value=not-applied]").click();
         browser.see("input[name=checked]").click();
         browser.see("main form[method=post] button").click();

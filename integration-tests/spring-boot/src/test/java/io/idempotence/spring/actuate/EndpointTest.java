@@ -9,6 +9,8 @@ import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.ResultCodec;
+import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -23,6 +25,7 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -58,6 +61,17 @@ class EndpointTest {
             JdbcDataSource database = new JdbcDataSource();
             database.setURL("jdbc:h2:mem:endpoint;DB_CLOSE_DELAY=-1");
             return database;
+        }
+
+        /** With a place for what happens between two calls. */
+        @Bean
+        static BeanPostProcessor interruptible() {
+            return new BeanPostProcessor() {
+                @Override
+                public Object postProcessAfterInitialization(Object bean, String beanName) {
+                    return bean instanceof IdempotenceStorage storage ? new FaultyStorage(storage) : bean;
+                }
+            };
         }
 
         @Bean
@@ -240,6 +254,32 @@ class EndpointTest {
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "its operation is done");
         assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
         assertThat(get("/" + key).statusCode()).isEqualTo(404);
+    }
+
+    /** It was deleted while its operation ran, and the next duplicate ran the operation a second time. */
+    @Test
+    void aRecordThatIsClaimedAgainBetweenTheLookAndTheDeletionIsNotDeleted() throws Exception {
+        String key = unknown("payment-1");
+        send("POST", "/" + key, "{\"as\":\"not-applied\",\"fence\":1}");
+        FaultyStorage storage = (FaultyStorage) application.getBean(IdempotenceStorage.class);
+        storage.before((call, deleted) -> {
+            if (call == FaultyStorage.Call.DELETE || call == FaultyStorage.Call.DELETE_UNCHANGED) {
+                Claims.claim(storage, deleted);
+            }
+        });
+        HttpResponse<String> response;
+        try {
+            response = send("DELETE", "/" + key, "");
+        } finally {
+            storage.before((call, any) -> {});
+        }
+
+        assertThat(response.statusCode()).isEqualTo(200);
+        assertThat(JsonPath.<Boolean>read(response.body(), "$.deleted")).isFalse();
+        assertThat(JsonPath.<String>read(response.body(), "$.message"))
+                .contains("nothing was deleted: the record has changed since it was read, and is in-progress now");
+        assertThat(JsonPath.<String>read(response.body(), "$.record.state")).isEqualTo("in-progress");
+        assertThat(get("/" + key).body()).contains("\"state\":\"in-progress\"");
     }
 
     @Test
