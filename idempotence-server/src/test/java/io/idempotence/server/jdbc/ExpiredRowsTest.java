@@ -73,7 +73,7 @@ class ExpiredRowsTest {
         try (ExpiredRows cleanup = cleanup(2_000, 300)) {
             assertThat(cleanup).isNotNull();
             await().until(() -> asked.size() >= 13);
-            assertThat(asked.subList(5, 13)).containsExactly(159, 179, 202, 228, 257, 290, 327, 368);
+            assertThat(List.copyOf(asked).subList(5, 13)).containsExactly(159, 179, 202, 228, 257, 290, 327, 368);
         }
     }
 
@@ -110,7 +110,7 @@ class ExpiredRowsTest {
             assertThat(cleanup).isNotNull();
             await().until(() -> asked.size() >= 17);
             assertThat(asked).startsWith(1_000, 500, 250, 282, 318);
-            assertThat(asked.subList(14, 17)).containsOnly(1_000);
+            assertThat(List.copyOf(asked).subList(14, 17)).containsOnly(1_000);
         }
     }
 
@@ -119,7 +119,7 @@ class ExpiredRowsTest {
         try (ExpiredRows cleanup = cleanupOfABacklogAfter(12)) {
             assertThat(cleanup).isNotNull();
             await().until(() -> asked.size() >= 15);
-            assertThat(asked.subList(8, 15)).containsExactly(3, 1, 1, 1, 1, 2, 3);
+            assertThat(List.copyOf(asked).subList(8, 15)).containsExactly(3, 1, 1, 1, 1, 2, 3);
         }
     }
 }
