@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** How many rows a batch of the cleanup deletes. */
@@ -18,6 +19,7 @@ class ExpiredRowsTest {
     private final List<Integer> asked = new CopyOnWriteArrayList<>();
 
     /** Rows with large results take long: a batch of the usual size would run into the timeout every time. */
+    @Tag("all") // takes a quarter of a minute
     @Test
     void rowsThatAreSlowToDeleteAreDeletedInSmallerBatches() throws Exception {
         Databases databases = Databases.POSTGRESQL;

@@ -217,6 +217,7 @@ class RedisFaultsTest {
     }
 
     /** The driver writes without a timeout. */
+    @Tag("all") // takes half a minute; RedisTlsTest has the same over TLS
     @Test
     void aLargeCompletionIsUnavailableInABoundedTime() throws Exception {
         assumeThatTheDriverClosesConnectionsThatWrite();
@@ -254,6 +255,7 @@ class RedisFaultsTest {
     }
 
     /** No other call may go to the node that hangs. */
+    @Tag("all") // takes a quarter of a minute
     @Test
     void aLargeCompletionInAClusterIsEndedByCallsToOtherNodes() throws Exception {
         assumeThatTheDriverClosesConnectionsThatWrite();
