@@ -11,8 +11,10 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.beans.factory.config.AutowireCapableBeanFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
@@ -39,12 +41,12 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private final Map<Class<?>, Boolean> annotatedTypes = new ConcurrentReferenceHashMap<>();
     /** Classes with annotations, until the start is complete. */
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
-    /** The beans of such classes. Something may wrap them in a proxy later. */
-    private final Map<String, Class<?>> beansOfClasses = new ConcurrentHashMap<>();
+    /** The beans of such classes. */
+    private final Set<String> beansOfClasses = ConcurrentHashMap.newKeySet();
     /** The beans of such classes that were created before this post-processor saw beans, and perhaps before those that make proxies. */
     private final Set<String> early = ConcurrentHashMap.newKeySet();
-    /** Proxies without a class, by the names of their beans, until the start is complete. */
-    private final Map<String, Class<?>> bareProxies = new ConcurrentHashMap<>();
+    /** The checks of beans that are not intercepted, by their names, until the start is complete. */
+    private final Map<String, Consumer<List<OperationFault>>> unprotected = new ConcurrentHashMap<>();
 
     /** The methods in the handler mappings, once the application has started; empty in one that does not serve requests. */
     private volatile @Nullable Optional<Set<MethodClassKey>> handlers;
@@ -80,7 +82,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
             /** Sees what a {@code FactoryBean} makes. */
             @Override
             public Object postProcessAfterInitialization(Object bean, String beanName) {
-                if (!beansOfClasses.containsKey(beanName)) {
+                if (!beansOfClasses.contains(beanName)) {
                     addIfAnnotated(bean, beanName);
                 }
                 return bean;
@@ -103,7 +105,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private void see(Class<?> type, String beanName) {
         if (isAnnotatedClass(type)) {
             early.remove(beanName);
-            beansOfClasses.put(beanName, type);
+            beansOfClasses.add(beanName);
             Optional<Set<MethodClassKey>> started = handlers;
             if (started == null) {
                 found.add(type);
@@ -116,27 +118,37 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     }
 
     /**
-     * Sees what a {@code FactoryBean} makes, which Spring passes on here only. Calls of a proxy without a class, such as a repository or an
-     * HTTP client, are not intercepted.
+     * Sees what a {@code FactoryBean} makes, which Spring passes on here only, and which beans got no proxy. Calls of a proxy without a
+     * class, such as a repository or an HTTP client, are not intercepted.
      */
     @Override
     public Object postProcessAfterInitialization(Object bean, String beanName) {
-        if (beansOfClasses.containsKey(beanName)) {
-            return bean;
-        }
-        Object target = AopProxyUtils.getSingletonTarget(bean);
-        see(ClassUtils.getUserClass(target == null ? bean : target), beanName);
         Class<?> type = bean.getClass();
-        if (Proxy.isProxyClass(type) && isAnnotated(type) && !isOfAnnotatedClass(bean)) {
-            if (handlers == null) {
-                bareProxies.put(beanName, type);
-            } else {
-                List<OperationFault> faults = new ArrayList<>();
-                addBareProxy(beanName, type, faults);
-                failOn(faults);
+        if (!beansOfClasses.contains(beanName)) {
+            Object target = AopProxyUtils.getSingletonTarget(bean);
+            see(ClassUtils.getUserClass(target == null ? bean : target), beanName);
+            if (Proxy.isProxyClass(type) && isAnnotated(type) && !isOfAnnotatedClass(bean)) {
+                check(beanName, faults -> addBareProxy(beanName, type, faults));
             }
         }
+        // Spring makes no proxy of the instance of a test.
+        if (ClassUtils.getUserClass(type) == type
+                && isAnnotatedClass(type)
+                && !beanName.endsWith(AutowireCapableBeanFactory.ORIGINAL_INSTANCE_SUFFIX)) {
+            check(beanName, faults -> addUnproxied(beanName, type, faults));
+        }
         return bean;
+    }
+
+    /** Checks a bean at the end of the start, or now if that is over: it may be lazy, or created for each use. */
+    private void check(String beanName, Consumer<List<OperationFault>> check) {
+        if (handlers == null) {
+            unprotected.put(beanName, check);
+        } else {
+            List<OperationFault> faults = new ArrayList<>();
+            check.accept(faults);
+            failOn(faults);
+        }
     }
 
     /** The target of a proxy may be a bean of its own, which is intercepted itself. */
@@ -162,10 +174,9 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
         }
     }
 
-    /** Spring makes no proxies of some beans, such as aspects. */
+    /** Spring makes no proxies of some beans, such as aspects. In a cycle, another bean got the proxy before this one was initialized. */
     private void addUnproxied(String beanName, Class<?> type, List<OperationFault> faults) {
-        Object bean = sources.beans().getSingleton(beanName);
-        if (bean != null && bean.getClass() == type) {
+        if (!IdempotentAdvice.isIn(sources.beans().getSingleton(beanName))) {
             addFaults(
                     type,
                     "the bean '" + beanName + "' is of a kind whose calls Spring does not intercept, such as an aspect",
@@ -207,9 +218,8 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
             find(type, started, faults);
         }
         found.clear();
-        beansOfClasses.forEach((beanName, type) -> addUnproxied(beanName, type, faults));
-        bareProxies.forEach((beanName, type) -> addBareProxy(beanName, type, faults));
-        bareProxies.clear();
+        unprotected.values().forEach(check -> check.accept(faults));
+        unprotected.clear();
     }
 
     static void failOn(List<OperationFault> faults) {
