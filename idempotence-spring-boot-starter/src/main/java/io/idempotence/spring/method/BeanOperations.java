@@ -14,9 +14,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
+import org.springframework.aop.framework.autoproxy.AbstractAutoProxyCreator;
 import org.springframework.beans.factory.config.AutowireCapableBeanFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.AbstractBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
 import org.springframework.core.MethodClassKey;
@@ -93,6 +95,21 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private void addIfAnnotated(@Nullable Object bean, String beanName) {
         if (bean != null && isAnnotatedClass(ClassUtils.getUserClass(bean))) {
             early.add(beanName);
+            if (isBeforeProxies()) {
+                check(beanName, faults -> addTooEarlyUnlessSingleton(beanName, ClassUtils.getUserClass(bean), faults));
+            }
+        }
+    }
+
+    private boolean isBeforeProxies() {
+        return sources.beans() instanceof AbstractBeanFactory factory
+                && factory.getBeanPostProcessors().stream().noneMatch(AbstractAutoProxyCreator.class::isInstance);
+    }
+
+    /** A singleton is looked up instead. Of other beans, the next one may be a proxy. */
+    private void addTooEarlyUnlessSingleton(String beanName, Class<?> type, List<OperationFault> faults) {
+        if (!sources.beans().containsSingleton(beanName)) {
+            addTooEarly(beanName, type, faults);
         }
     }
 
@@ -165,13 +182,17 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
         Class<?> type = ClassUtils.getUserClass(bean);
         found.add(type);
         if (!IdempotentAdvice.isIn(bean)) {
-            addFaults(
-                    type,
-                    "the bean '" + beanName + "' is created so early that Spring cannot intercept its calls",
-                    "Let the post-processor that depends on '" + beanName
-                            + "' look it up later, for example by an ObjectProvider or with @Lazy.",
-                    faults);
+            addTooEarly(beanName, type, faults);
         }
+    }
+
+    private void addTooEarly(String beanName, Class<?> type, List<OperationFault> faults) {
+        addFaults(
+                type,
+                "the bean '" + beanName + "' is created so early that Spring cannot intercept its calls",
+                "Let the post-processor that depends on '" + beanName
+                        + "' look it up later, for example by an ObjectProvider or with @Lazy.",
+                faults);
     }
 
     /** Spring makes no proxies of some beans, such as aspects. In a cycle, another bean got the proxy before this one was initialized. */

@@ -20,6 +20,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.EnableAspectJAutoProxy;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
+import org.springframework.core.PriorityOrdered;
 
 /** Beans that are created after the start, or once for each use. */
 class LateCreatedBeansTest {
@@ -117,6 +118,15 @@ class LateCreatedBeansTest {
         }
     }
 
+    static class FirstUser implements BeanPostProcessor, PriorityOrdered {
+        FirstUser(Object used) {}
+
+        @Override
+        public int getOrder() {
+            return 0;
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     static class CounterForEachUse {
         @Bean
@@ -124,6 +134,29 @@ class LateCreatedBeansTest {
         Counter counter() {
             return new Counter();
         }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class FirstUserOfCounter extends CounterForEachUse {
+        @Bean
+        static FirstUser first(Counter counter) {
+            return new FirstUser(counter);
+        }
+
+        /** Gets another one, which is intercepted. */
+        @Bean
+        Object second(Counter counter) {
+            return "uses " + counter;
+        }
+    }
+
+    @Test
+    @DisplayName("P6: a bean that is created for each use, once too early to be intercepted, fails the start")
+    void aBeanForEachUseThatWasCreatedTooEarlyFailsTheStart() {
+        ContextHierarchyTest.application(FirstUserOfCounter.class)
+                .run(context -> assertThat(context.getStartupFailure())
+                        .isInstanceOf(OperationFaultsException.class)
+                        .hasMessageContaining("Counter.count: the bean 'counter' is created so early"));
     }
 
     static class LaterUser implements BeanPostProcessor {
