@@ -3,6 +3,7 @@ package io.idempotence.spring.form;
 import io.idempotence.server.Idempotence;
 import io.idempotence.spring.internal.ConditionalOnSwitch;
 import io.idempotence.spring.internal.Switches;
+import io.idempotence.spring.internal.UsualPolicy;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import jakarta.servlet.DispatcherType;
 import jakarta.servlet.Filter;
@@ -58,7 +59,7 @@ public class IdempotenceFormAutoConfiguration {
 
     @Bean
     FormTokens idempotenceFormTokens(FormProperties properties, Idempotence idempotence) {
-        return new FormTokens(properties.lifetime(idempotence.policy().retention()), Clock.systemUTC());
+        return new FormTokens(properties.lifetime(UsualPolicy.of(idempotence).retention()), Clock.systemUTC());
     }
 
     @Bean

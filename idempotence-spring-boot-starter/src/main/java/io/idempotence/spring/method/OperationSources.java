@@ -2,6 +2,7 @@ package io.idempotence.spring.method;
 
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
+import io.idempotence.spring.internal.UsualPolicy;
 import io.idempotence.spring.server.IdempotenceServerProperties;
 import java.lang.reflect.Method;
 import java.time.Duration;
@@ -38,7 +39,7 @@ final class OperationSources {
 
     /** The policy of operations that set nothing. */
     IdempotencePolicy policy() {
-        return idempotence().policy();
+        return UsualPolicy.of(idempotence());
     }
 
     Duration maxWait() {

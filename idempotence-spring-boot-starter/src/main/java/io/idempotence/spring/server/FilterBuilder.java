@@ -10,6 +10,7 @@ import io.idempotence.server.servlet.BodyForm;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestScope;
+import io.idempotence.spring.internal.UsualPolicy;
 import io.idempotence.spring.server.IdempotenceServerProperties.Comparison;
 import io.idempotence.spring.server.IdempotenceServerProperties.Header;
 import io.idempotence.spring.server.IdempotenceServerProperties.Scope;
@@ -24,7 +25,7 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
 
     /** Returns a builder with these settings. */
     IdempotenceFilterBuilder of(Idempotence idempotence) {
-        IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence);
+        IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence).policy(UsualPolicy.of(idempotence));
         if (!properties.requireId()) {
             filter.keyOptional();
         }
