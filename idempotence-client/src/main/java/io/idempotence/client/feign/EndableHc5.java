@@ -1,6 +1,7 @@
 package io.idempotence.client.feign;
 
 import feign.Client;
+import io.idempotence.client.internal.http.ApacheRequests;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
 import java.lang.reflect.InvocationHandler;
@@ -20,7 +21,6 @@ final class EndableHc5 {
     private static final String HTTP_CLIENT = "org.apache.hc.client5.http.classic.HttpClient";
     private static final String REQUEST = "org.apache.hc.core5.http.ClassicHttpRequest";
     private static final String CONTEXT = "org.apache.hc.core5.http.protocol.HttpCoreContext";
-    private static final String CANCELLABLE = "org.apache.hc.core5.concurrent.Cancellable";
     private static final String CANCELLABLE_DEPENDENCY = "org.apache.hc.core5.concurrent.CancellableDependency";
 
     private EndableHc5() {}
@@ -34,14 +34,14 @@ final class EndableHc5 {
         Class<?> httpClient = Class.forName(HTTP_CLIENT, false, loader);
         Class<?> request = Class.forName(REQUEST, false, loader);
         Class<?> dependency = Class.forName(CANCELLABLE_DEPENDENCY, false, loader);
-        Method cancel = Class.forName(CANCELLABLE, false, loader).getMethod("cancel");
+        ApacheRequests requests = new ApacheRequests(loader);
         Class<?> context = Class.forName(CONTEXT, false, loader);
         Method getResponse = context.getMethod("getResponse");
         InvocationHandler handler = (proxy, method, args) -> {
             Watch watch = sending.get();
             for (int i = 0; watch != null && args != null && i < args.length; i++) {
                 if (request.isInstance(args[i])) {
-                    CancellableRequest cancellable = new CancellableRequest(args[i], cancel);
+                    CancellableRequest cancellable = new CancellableRequest(args[i], requests.exit());
                     watch.exit(cancellable::cancel);
                     args[i] = Proxy.newProxyInstance(loader, new Class<?>[] {request, dependency}, cancellable);
                 }
@@ -93,13 +93,13 @@ final class EndableHc5 {
     /** A request that can be cancelled, together with the connection that it is sent over. */
     private static final class CancellableRequest implements InvocationHandler {
         private final Object request;
-        private final Method cancel;
-        private volatile @Nullable Object connection;
+        private final ApacheRequests.Exit exit;
+        private volatile @Nullable Object dependency;
         private volatile boolean cancelled;
 
-        CancellableRequest(Object request, Method cancel) {
+        CancellableRequest(Object request, ApacheRequests.Exit exit) {
             this.request = request;
-            this.cancel = cancel;
+            this.exit = exit;
         }
 
         @Override
@@ -107,7 +107,7 @@ final class EndableHc5 {
                 throws Throwable {
             switch (method.getName()) {
                 case "setDependency":
-                    connection = args == null ? null : args[0];
+                    dependency = args == null ? null : args[0];
                     return null;
                 case "isCancelled":
                     return cancelled;
@@ -121,14 +121,7 @@ final class EndableHc5 {
 
         void cancel() {
             cancelled = true;
-            Object open = connection;
-            if (open != null) {
-                try {
-                    cancel.invoke(open);
-                } catch (ReflectiveOperationException e) {
-                    throw new IllegalStateException("a connection of HttpClient cannot be cancelled", e);
-                }
-            }
+            exit.cancel(dependency);
         }
     }
 }
