@@ -1,5 +1,6 @@
 package io.idempotence.spring.client;
 
+import io.idempotence.client.internal.http.ApacheRequests;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import java.net.URI;
@@ -7,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicMarkableReference;
 import org.apache.hc.client5.http.HttpRoute;
 import org.apache.hc.client5.http.classic.methods.HttpUriRequestBase;
 import org.apache.hc.client5.http.config.Configurable;
@@ -28,6 +30,9 @@ import org.springframework.http.client.ClientHttpRequestFactory;
 /** Apache HttpClient. Its requests can be cancelled. It accepts the headers of a response that was cut. */
 final class HttpComponentsEnds extends RequestEnds {
     private static final String OF_HTTP_CLIENT = "org.apache.hc.client5.http.impl.classic.InternalHttpClient";
+
+    /** Null if this version of HttpClient is unknown. */
+    private static final @Nullable ApacheRequests REQUESTS = requests();
 
     private final boolean redirects;
     private final boolean isOfHttpClient;
@@ -126,7 +131,7 @@ final class HttpComponentsEnds extends RequestEnds {
     @Override
     void bound(ClientHttpRequest request, Watch watch, long millisLeft) {
         if (SpringInternals.field(request, "httpRequest") instanceof HttpUriRequestBase base) {
-            watch.exit(base::cancel);
+            watch.exit(exitOf(base));
         }
         if (SpringInternals.field(request, "httpContext") instanceof HttpContext any) {
             HttpClientContext context = HttpClientContext.cast(any);
@@ -136,6 +141,34 @@ final class HttpComponentsEnds extends RequestEnds {
             context.setRequestConfig((config == null ? RequestConfig.custom() : RequestConfig.copy(config))
                     .setRedirectsEnabled(false)
                     .build());
+        }
+    }
+
+    /** Cancels the request as its own method does, but more than once, because a connection may have no socket yet. */
+    private static Runnable exitOf(HttpUriRequestBase request) {
+        if (REQUESTS != null
+                && SpringInternals.field(request, "cancellableRef") instanceof AtomicMarkableReference<?> dependency) {
+            ApacheRequests.Exit exit = REQUESTS.exit();
+            return () -> {
+                mark(dependency);
+                exit.cancel(dependency.getReference());
+            };
+        }
+        return request::cancel;
+    }
+
+    /** HttpClient itself cancels what it gives to the request from then on. */
+    private static <T> void mark(AtomicMarkableReference<T> cancelled) {
+        while (!cancelled.isMarked()) {
+            cancelled.attemptMark(cancelled.getReference(), true);
+        }
+    }
+
+    private static @Nullable ApacheRequests requests() {
+        try {
+            return new ApacheRequests(HttpUriRequestBase.class.getClassLoader());
+        } catch (ReflectiveOperationException e) {
+            return null;
         }
     }
 }

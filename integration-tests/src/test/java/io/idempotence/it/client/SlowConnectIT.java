@@ -9,6 +9,7 @@ import feign.RetryableException;
 import feign.hc5.ApacheHttp5Client;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.it.wire.TestTls;
+import io.idempotence.spring.client.IdempotentRestClient;
 import java.net.InetAddress;
 import java.time.Duration;
 import java.util.Arrays;
@@ -31,6 +32,9 @@ import org.apache.hc.core5.http.config.RegistryBuilder;
 import org.apache.hc.core5.util.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.web.client.ResourceAccessException;
+import org.springframework.web.client.RestClient;
 
 /**
  * Deadlines that pass while Apache HttpClient connects. It forgot the connection of a request that was cancelled before it had a socket, or
@@ -54,6 +58,19 @@ class SlowConnectIT {
                                         Feign.builder().client(new ApacheHttp5Client(http)), ONE_ATTEMPT),
                                 url)
                         .create("tea");
+            }
+        },
+        REST_CLIENT(ResourceAccessException.class) {
+            @Override
+            void call(CloseableHttpClient http, String url) {
+                IdempotentRestClient.install(RestClient.builder(), ONE_ATTEMPT)
+                        .requestFactory(new HttpComponentsClientHttpRequestFactory(http))
+                        .build()
+                        .post()
+                        .uri(url + "/orders")
+                        .body("tea")
+                        .retrieve()
+                        .toBodilessEntity();
             }
         };
 
