@@ -15,9 +15,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.framework.AopProxyUtils;
 import org.springframework.aop.framework.autoproxy.AbstractAutoProxyCreator;
+import org.springframework.beans.factory.FactoryBean;
 import org.springframework.beans.factory.config.AutowireCapableBeanFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.config.SmartInstantiationAwareBeanPostProcessor;
 import org.springframework.beans.factory.support.AbstractBeanFactory;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
@@ -32,7 +34,7 @@ import org.springframework.util.ConcurrentReferenceHashMap;
  * The bean methods with an {@code @Idempotent} that has an {@code id}. Beans are searched when they are created, so that a fault fails the
  * start. Thread-safe.
  */
-final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryPostProcessor {
+final class BeanOperations implements SmartInstantiationAwareBeanPostProcessor, BeanDefinitionRegistryPostProcessor {
     /** The bean that serves requests in an application with WebFlux. */
     private static final String WEB_HANDLER = "webHandler";
 
@@ -43,8 +45,10 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private final Map<Class<?>, Boolean> annotatedTypes = new ConcurrentReferenceHashMap<>();
     /** Classes with annotations, until the start is complete. */
     private final Set<Class<?>> found = ConcurrentHashMap.newKeySet();
-    /** The beans of such classes. */
-    private final Set<String> beansOfClasses = ConcurrentHashMap.newKeySet();
+    /** The beans of such classes, and their classes. Something may wrap them later: a proxy, or the application. */
+    private final Map<String, Class<?>> beansOfClasses = new ConcurrentHashMap<>();
+    /** The beans that another one got in a cycle, before they were initialized. */
+    private final Set<String> inCycles = ConcurrentHashMap.newKeySet();
     /** The beans of such classes that were created before this post-processor saw beans, and perhaps before those that make proxies. */
     private final Set<String> early = ConcurrentHashMap.newKeySet();
     /** The checks of beans that are not intercepted, by their names, until the start is complete. */
@@ -84,7 +88,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
             /** Sees what a {@code FactoryBean} makes. */
             @Override
             public Object postProcessAfterInitialization(Object bean, String beanName) {
-                if (!beansOfClasses.contains(beanName)) {
+                if (!beansOfClasses.containsKey(beanName)) {
                     addIfAnnotated(bean, beanName);
                 }
                 return bean;
@@ -114,6 +118,14 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     }
 
     @Override
+    public Object getEarlyBeanReference(Object bean, String beanName) {
+        if (isAnnotatedClass(ClassUtils.getUserClass(bean))) {
+            inCycles.add(beanName);
+        }
+        return bean;
+    }
+
+    @Override
     public Object postProcessBeforeInitialization(Object bean, String beanName) {
         see(ClassUtils.getUserClass(bean), beanName);
         return bean;
@@ -122,7 +134,7 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private void see(Class<?> type, String beanName) {
         if (isAnnotatedClass(type)) {
             early.remove(beanName);
-            beansOfClasses.add(beanName);
+            beansOfClasses.put(beanName, type);
             Optional<Set<MethodClassKey>> started = handlers;
             if (started == null) {
                 found.add(type);
@@ -140,8 +152,9 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
      */
     @Override
     public Object postProcessAfterInitialization(Object bean, String beanName) {
+        boolean inCycle = inCycles.remove(beanName);
         Class<?> type = bean.getClass();
-        if (!beansOfClasses.contains(beanName)) {
+        if (!beansOfClasses.containsKey(beanName)) {
             Object target = AopProxyUtils.getSingletonTarget(bean);
             see(ClassUtils.getUserClass(target == null ? bean : target), beanName);
             if (Proxy.isProxyClass(type) && isAnnotated(type) && !isOfAnnotatedClass(bean)) {
@@ -149,10 +162,11 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
             }
         }
         // Spring makes no proxy of the instance of a test.
-        if (ClassUtils.getUserClass(type) == type
-                && isAnnotatedClass(type)
+        if (type == beansOfClasses.get(beanName)
                 && !beanName.endsWith(AutowireCapableBeanFactory.ORIGINAL_INSTANCE_SUFFIX)) {
-            check(beanName, faults -> addUnproxied(beanName, type, faults));
+            // While a bean is created and in no cycle, a look-up would make a second proxy of it.
+            boolean canBeLookedUp = inCycle || handlers == null;
+            check(beanName, faults -> addUnproxied(beanName, type, canBeLookedUp, faults));
         }
         return bean;
     }
@@ -161,11 +175,14 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
     private void check(String beanName, Consumer<List<OperationFault>> check) {
         if (handlers == null) {
             unprotected.put(beanName, check);
-        } else {
-            List<OperationFault> faults = new ArrayList<>();
-            check.accept(faults);
-            failOn(faults);
+            // The start may have ended meanwhile, and have missed it.
+            if (handlers == null || !unprotected.remove(beanName, check)) {
+                return;
+            }
         }
+        List<OperationFault> faults = new ArrayList<>();
+        check.accept(faults);
+        failOn(faults);
     }
 
     /** The target of a proxy may be a bean of its own, which is intercepted itself. */
@@ -195,9 +212,13 @@ final class BeanOperations implements BeanPostProcessor, BeanDefinitionRegistryP
                 faults);
     }
 
-    /** Spring makes no proxies of some beans, such as aspects. In a cycle, another bean got the proxy before this one was initialized. */
-    private void addUnproxied(String beanName, Class<?> type, List<OperationFault> faults) {
-        if (!IdempotentAdvice.isIn(sources.beans().getSingleton(beanName))) {
+    /**
+     * Spring makes no proxies of some beans, such as aspects. In a cycle, another bean got the proxy before this one was initialized; later
+     * post-processors may have wrapped a singleton.
+     */
+    private void addUnproxied(String beanName, Class<?> type, boolean canBeLookedUp, List<OperationFault> faults) {
+        Object bean = canBeLookedUp ? sources.beans().getSingleton(beanName) : null;
+        if (bean == null || bean.getClass() == type || bean instanceof FactoryBean) {
             addFaults(
                     type,
                     "the bean '" + beanName + "' is of a kind whose calls Spring does not intercept, such as an aspect",

@@ -17,6 +17,7 @@ import org.springframework.beans.factory.config.AutowireCapableBeanFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.DependsOn;
 import org.springframework.context.annotation.EnableAspectJAutoProxy;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.context.annotation.Scope;
@@ -252,6 +253,70 @@ class LateCreatedBeansTest {
             assertThat(AopUtils.isAopProxy(context.getAutowireCapableBeanFactory()
                             .initializeBean(new Counter(), Counter.class.getName())))
                     .isTrue();
+        });
+    }
+
+    /** Delegates to what it wraps, as the subclasses that measure or trace do. */
+    static class MeasuredCounter extends Counter {
+        private final Counter measured;
+
+        MeasuredCounter(Counter measured) {
+            this.measured = measured;
+        }
+
+        @Override
+        public String count(String id) {
+            return measured.count(id);
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class WrappedCounters {
+        @Bean
+        static BeanPostProcessor measuring() {
+            return new BeanPostProcessor() {
+                @Override
+                public Object postProcessAfterInitialization(Object bean, String beanName) {
+                    return bean instanceof Counter counter ? new MeasuredCounter(counter) : bean;
+                }
+            };
+        }
+
+        @Bean
+        Counter counter() {
+            return new Counter();
+        }
+
+        @Bean
+        @Lazy
+        Counter lazyCounter() {
+            return new Counter();
+        }
+
+        @Bean
+        @Lazy
+        @DependsOn("lazyCounter")
+        Object dependent() {
+            return "depends on a lazy counter";
+        }
+
+        @Bean
+        @Scope("prototype")
+        Counter counterForEachUse() {
+            return new Counter();
+        }
+    }
+
+    @Test
+    void aBeanThatIsWrappedBehindItsProxyIsIntercepted() {
+        ContextHierarchyTest.application(WrappedCounters.class).run(context -> {
+            assertThat(context).hasNotFailed();
+            assertThat(context.getBean("dependent")).isNotNull();
+            for (String name : new String[] {"counter", "lazyCounter", "counterForEachUse"}) {
+                Counter counter = context.getBean(name, Counter.class);
+                assertThat(counter).isExactlyInstanceOf(MeasuredCounter.class);
+                assertThat(counter.count(name)).isEqualTo(counter.count(name));
+            }
         });
     }
 }
