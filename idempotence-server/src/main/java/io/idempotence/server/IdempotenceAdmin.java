@@ -295,7 +295,8 @@ public final class IdempotenceAdmin {
     /**
      * The result of deleting a record.
      *
-     * @param isDone whether the record was deleted. If not, nothing was done
+     * @param isDone whether this call deleted the record. If not, it was not found as it was read; a driver that sends a call twice may have
+     *     deleted it before
      * @param now the record as it is now, if it has changed since it was read; empty if it was deleted, or is gone
      */
     public record Deleted(boolean isDone, Optional<IdempotenceRecord> now) {

@@ -313,13 +313,27 @@ abstract class JdbcRecords implements IdempotenceStorage {
 
     @Override
     public boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        // The work is repeated after a deadlock, and must not take its own deletion of the row for a change.
+        Row[] deleted = new Row[1];
         return run("delete", session -> {
+            if (deleted[0] != null) {
+                deleteMark(session, key, deleted[0]);
+                return true;
+            }
             for (int tried = 0; tried < MAX_TRIES; tried++) {
                 Row row = session.query(sql().find, id(key), Row::only);
                 if (!row.isUnchanged(key, seen)) {
                     return false;
                 }
-                if (hasDeleted(session, key, row)) {
+                if (!row.exists()) {
+                    if (deleteMark(session, key, row)) {
+                        return true;
+                    }
+                } else if (session.update(sql().deleteUnchanged, row.unchanged().with("id", key.value())) == 1) {
+                    // Until the mark is deleted, too, it keeps the ID from running. One that is committed meanwhile
+                    // stays.
+                    deleted[0] = row;
+                    deleteMark(session, key, row);
                     return true;
                 }
             }
@@ -327,16 +341,11 @@ abstract class JdbcRecords implements IdempotenceStorage {
         });
     }
 
-    /** Deletes a row and then its mark, unless they have changed. In between the mark keeps the ID from running. */
-    private boolean hasDeleted(Session session, StorageKey key, Row row) throws SQLException {
-        if (row.exists()
-                && session.update(sql().deleteUnchanged, row.unchanged().with("id", key.value())) == 0) {
-            return false;
-        }
+    /** Deletes the mark that was read with a row, if there was one and it has not changed. */
+    private boolean deleteMark(Session session, StorageKey key, Row row) throws SQLException {
         Optional<Sql.Parameters> mark = row.unchangedMark();
-        boolean marked = mark.isPresent()
+        return mark.isPresent()
                 && session.update(sql().deleteUnchangedMark, mark.get().with("id", key.value())) == 1;
-        return row.exists() || marked;
     }
 
     private static Sql.Parameters id(StorageKey key) {

@@ -276,6 +276,9 @@ class RedisRecords implements IdempotenceStorage {
 
     @Override
     public boolean deleteUnchanged(StorageKey key, @Nullable IdempotenceRecord seen) {
+        if (seen != null && !seen.key().equals(key)) {
+            return false;
+        }
         byte[][] identity = seen == null ? new byte[0][] : new byte[][] {RecordHeader.identity(seen)};
         return isDone(runReplicated("delete", DELETE_UNCHANGED, key, identity));
     }

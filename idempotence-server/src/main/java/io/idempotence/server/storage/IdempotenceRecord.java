@@ -28,8 +28,8 @@ public record IdempotenceRecord(
     }
 
     /**
-     * Whether a later look shows the same record, and only time has passed. The fence alone cannot tell, because it begins again after a
-     * record was deleted.
+     * Whether a later look shows the same record in the same state. A claim whose lease ended in between has changed: it is abandoned. The
+     * fence alone cannot tell, because it begins again after a record was deleted.
      *
      * @param later the later look
      * @return true if key, state, fence and owner are the same

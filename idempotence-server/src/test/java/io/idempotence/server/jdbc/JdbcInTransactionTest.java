@@ -24,6 +24,7 @@ import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.WriteResult;
 import java.sql.Connection;
+import java.sql.SQLException;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -178,6 +179,27 @@ class JdbcInTransactionTest {
         assertThat(storage.deleteUnchanged(second, storage.find(second).orElseThrow()))
                 .isTrue();
         assertThat(Claims.claim(storage, second).fence()).isEqualTo(1);
+    }
+
+    /** It was reported as changed, because it had lost its row. */
+    @ParameterizedTest
+    @EnumSource
+    void deadlockBetweenTheDeletionsOfARecordAndItsMarkIsRepeated(Databases databases) throws Exception {
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy)
+                .createIfMissing()
+                .inTransaction()
+                .build();
+        Claim claim = Claims.claim(storage, key);
+        run(databases, storage, claim);
+        storage.complete(claim, new byte[1], Claims.RETENTION);
+        IdempotenceRecord seen = storage.find(key).orElseThrow();
+
+        Runnable deadlock = () -> spy.failNext(new SQLException("deadlock", "40001", 1213));
+        spy.afterNext.set(() -> spy.afterNext.set(deadlock));
+        assertThat(storage.deleteUnchanged(key, seen)).isTrue();
+
+        assertThat(storage.find(key)).isEmpty();
     }
 
     /** It took effect after the operator looked. */
