@@ -67,7 +67,7 @@ final class DeleteCommand extends ChangingCommand {
         if (output.isJson()) {
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("deleted", false);
-            result.put("record", deleted.now().map(IdempotenceRecord::fields).orElse(null));
+            deleted.now().ifPresent(now -> result.put("record", now.fields()));
             output.object(result);
         }
         err().println(deleted.message());

@@ -201,9 +201,14 @@ final class IdempotenceEndpoint {
      * @param key the record's key
      * @param force deletes it even if its operation is done, runs, or may have taken effect: it may then run twice. Only a released record
      *     does not need it
+     * @param fence the fence of the record as the person saw it, required with {@code force} if the record can be read. With another one,
+     *     nothing is done
      */
     @DeleteOperation
-    Map<String, Object> delete(@Selector String key, @org.springframework.lang.Nullable @Nullable Boolean force) {
+    Map<String, Object> delete(
+            @Selector String key,
+            @org.springframework.lang.Nullable @Nullable Boolean force,
+            @org.springframework.lang.Nullable @Nullable Long fence) {
         return respond(() -> {
             boolean forced = Boolean.TRUE.equals(force);
             StorageKey parsed = StorageKey.parse(key);
@@ -215,13 +220,21 @@ final class IdempotenceEndpoint {
                         ? result(admin.get().deleteUnreadable(parsed))
                         : refused(
                                 e.getMessage()
-                                        + "; a newer version may have written it after its operation was done. Check the business data");
+                                        + "; a newer version may have written it after its operation was done. Check the business data",
+                                "add force=true");
             }
             if (seen.isEmpty()) {
                 return Map.of("deleted", false, "message", "no such record");
             }
             String danger = danger(seen.get().state());
-            return forced || danger == null ? result(admin.get().delete(seen.get())) : refused(danger);
+            if (danger != null && (!forced || fence == null)) {
+                return refused(danger, "add force=true, and fence= with the fence of the record as you saw it");
+            }
+            boolean changed = fence != null && fence != seen.get().fence();
+            return result(
+                    changed
+                            ? new IdempotenceAdmin.Deleted(false, seen)
+                            : admin.get().delete(seen.get()));
         });
     }
 
@@ -233,8 +246,8 @@ final class IdempotenceEndpoint {
         return result;
     }
 
-    private static Map<String, Object> refused(String danger) {
-        return Map.of("deleted", false, "message", "not deleted: " + danger + "; to delete it anyway, add force=true");
+    private static Map<String, Object> refused(String danger, String fix) {
+        return Map.of("deleted", false, "message", "not deleted: " + danger + "; to delete it anyway, " + fix);
     }
 
     /** What may happen after a deletion, if that is bad. */

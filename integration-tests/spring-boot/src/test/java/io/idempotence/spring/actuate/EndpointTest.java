@@ -12,6 +12,7 @@ import io.idempotence.server.ResultCodec;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
+import io.idempotence.server.storage.StorageKey;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -238,7 +239,7 @@ class EndpointTest {
         String key = unknown("payment-1");
 
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "its outcome is unknown");
-        assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
+        assertThat(send("DELETE", "/" + key + "?force=true&fence=1", "").body()).contains("\"deleted\":true");
         assertThat(get("/" + key).statusCode()).isEqualTo(404);
     }
 
@@ -252,8 +253,23 @@ class EndpointTest {
                         execution -> execution.key().value());
 
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "its operation is done");
-        assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
+        assertThat(send("DELETE", "/" + key + "?force=true&fence=1", "").body()).contains("\"deleted\":true");
         assertThat(get("/" + key).statusCode()).isEqualTo(404);
+    }
+
+    /** A colleague resolved it since the person looked, and its next attempt runs. */
+    @Test
+    void aRecordThatWasClaimedAgainSinceItWasSeenIsNotDeletedByForce() throws Exception {
+        String key = unknown("payment-1");
+        send("POST", "/" + key, "{\"as\":\"not-applied\",\"fence\":1}");
+        Claims.claim(application.getBean(IdempotenceStorage.class), StorageKey.parse(key));
+
+        assertThat(send("DELETE", "/" + key + "?force=true", "").body())
+                .contains("\"deleted\":false", "the fence of the record as you saw it");
+        assertThat(send("DELETE", "/" + key + "?force=true&fence=1", "").body())
+                .contains("\"deleted\":false", "the record has changed since it was read, and is in-progress now");
+        assertThat(get("/" + key).body()).contains("\"state\":\"in-progress\"", "\"fence\":2");
+        assertThat(send("DELETE", "/" + key + "?force=true&fence=2", "").body()).contains("\"deleted\":true");
     }
 
     /** It was deleted while its operation ran, and the next duplicate ran the operation a second time. */
@@ -289,7 +305,7 @@ class EndpointTest {
                 .get(0);
 
         assertThat(send("DELETE", "/" + key, "").body()).contains("\"deleted\":false", "it is a saved ID");
-        assertThat(send("DELETE", "/" + key + "?force=true", "").body()).contains("\"deleted\":true");
+        assertThat(send("DELETE", "/" + key + "?force=true&fence=1", "").body()).contains("\"deleted\":true");
     }
 
     @Test
