@@ -8,9 +8,9 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Ends requests of Apache HttpClient 5. HttpClient itself closes the connection of a cancelled request once, and forgets it. If that has no
- * socket yet, or if the host has a further address, HttpClient connects nevertheless. It uses reflection, because this module
- * does not depend on HttpClient.
+ * Ends requests of Apache HttpClient 5. HttpClient itself closes the connection of a cancelled request once, and then forgets it. It
+ * connects nevertheless if that connection had no socket yet, or if the host has a further address. All access is by reflection, because
+ * this module does not depend on HttpClient, and HttpClient does not show the connection.
  */
 public final class ApacheRequests {
     private final Class<?> exchange;
@@ -36,7 +36,7 @@ public final class ApacheRequests {
                 .getMethod("getSocket");
     }
 
-    /** Returns what ends one request. */
+    /** {@return what ends one request; a new one for each request} */
     public Exit exit() {
         return new Exit();
     }
@@ -49,7 +49,7 @@ public final class ApacheRequests {
         }
     }
 
-    /** Ends one request. */
+    /** Ends one request. Thread-safe. */
     public final class Exit {
         private volatile @Nullable Connecting cancelled;
 
@@ -64,7 +64,7 @@ public final class ApacheRequests {
         public void cancel(@Nullable Object dependency) {
             Connecting before = cancelled;
             if (before != null) {
-                before.close();
+                close(before);
             }
             if (dependency == null) {
                 return;
@@ -100,28 +100,22 @@ public final class ApacheRequests {
         }
     }
 
-    /** A connection that was closed, but that HttpClient may still connect to the next address of its host. */
-    private final class Connecting {
-        private final Object entry;
-        private final Object connection;
-
-        Connecting(Object entry, Object connection) {
-            this.entry = entry;
-            this.connection = connection;
-        }
-
-        /** Closes its socket, unless the connection went back to the pool, where the next call may use it. */
-        void close() {
-            if (call(connectionOfEntry, entry) == connection) {
-                return;
-            }
-            if (call(socketOfConnection, connection) instanceof Socket socket) {
-                try {
-                    socket.close();
-                } catch (IOException e) {
-                    throw new IllegalStateException("a socket cannot be closed", e);
-                }
+    /** Closes the socket of a connection, unless the connection went back to the pool, where the next call may use it. */
+    private void close(Connecting cancelled) {
+        if (call(connectionOfEntry, cancelled.entry) != cancelled.connection
+                && call(socketOfConnection, cancelled.connection) instanceof Socket socket) {
+            try {
+                socket.close();
+            } catch (IOException e) {
+                throw new IllegalStateException("a socket cannot be closed", e);
             }
         }
     }
+
+    /**
+     * A connection that was cancelled, but that HttpClient may still connect to the next address of its host.
+     *
+     * @param entry its place in the pool
+     */
+    private record Connecting(Object entry, Object connection) {}
 }
