@@ -4,7 +4,6 @@ import io.idempotence.server.IdempotenceAdmin;
 import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceRecord;
 import io.idempotence.server.storage.StorageKey;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import picocli.CommandLine.Command;
@@ -52,26 +51,17 @@ final class DeleteCommand extends ChangingCommand {
             return notDone(output);
         }
         IdempotenceAdmin.Deleted deleted = seen.isPresent() ? admin.delete(seen.get()) : admin.deleteUnreadable(key);
-        if (!deleted.isDone()) {
-            return notDone(deleted, output);
-        }
         if (output.isJson()) {
-            output.object(Map.of("deleted", true));
-        } else {
+            output.object(deleted.fields());
+        }
+        if (!deleted.isDone()) {
+            err().println(deleted.message());
+            return OperatorTool.NOT_DONE;
+        }
+        if (!output.isJson()) {
             output.line(deleted.message());
         }
         return OperatorTool.OK;
-    }
-
-    private int notDone(IdempotenceAdmin.Deleted deleted, Output output) {
-        if (output.isJson()) {
-            Map<String, Object> result = new LinkedHashMap<>();
-            result.put("deleted", false);
-            deleted.now().ifPresent(now -> result.put("record", now.fields()));
-            output.object(result);
-        }
-        err().println(deleted.message());
-        return OperatorTool.NOT_DONE;
     }
 
     /** What may happen after a deletion, if that is bad. */

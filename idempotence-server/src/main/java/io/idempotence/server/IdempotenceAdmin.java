@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -312,6 +313,19 @@ public final class IdempotenceAdmin {
             return now.map(record -> "nothing was deleted: the record has changed since it was read, and is "
                             + record.state().label() + " now; read it again")
                     .orElse("nothing was deleted: there is no such record any more");
+        }
+
+        /**
+         * What tools print as JSON.
+         *
+         * @return {@code deleted} and {@code message}; and {@code record}, unless it was deleted, or is gone
+         */
+        public Map<String, Object> fields() {
+            Map<String, Object> fields = new LinkedHashMap<>();
+            fields.put("deleted", isDone);
+            fields.put("message", message());
+            now.ifPresent(record -> fields.put("record", record.fields()));
+            return fields;
         }
     }
 

@@ -217,7 +217,7 @@ final class IdempotenceEndpoint {
                 seen = admin.get().find(parsed);
             } catch (CorruptRecordException e) {
                 return forced
-                        ? result(admin.get().deleteUnreadable(parsed))
+                        ? admin.get().deleteUnreadable(parsed).fields()
                         : refused(
                                 e.getMessage()
                                         + "; a newer version may have written it after its operation was done. Check the business data",
@@ -231,19 +231,11 @@ final class IdempotenceEndpoint {
                 return refused(danger, "add force=true, and fence= with the fence of the record as you saw it");
             }
             boolean changed = fence != null && fence != seen.get().fence();
-            return result(
-                    changed
-                            ? new IdempotenceAdmin.Deleted(false, seen)
-                            : admin.get().delete(seen.get()));
+            IdempotenceAdmin.Deleted deleted = changed
+                    ? new IdempotenceAdmin.Deleted(false, seen)
+                    : admin.get().delete(seen.get());
+            return deleted.fields();
         });
-    }
-
-    private static Map<String, Object> result(IdempotenceAdmin.Deleted deleted) {
-        Map<String, Object> result = new LinkedHashMap<>();
-        result.put("deleted", deleted.isDone());
-        result.put("message", deleted.message());
-        deleted.now().ifPresent(now -> result.put("record", now.fields()));
-        return result;
     }
 
     private static Map<String, Object> refused(String danger, String fix) {
