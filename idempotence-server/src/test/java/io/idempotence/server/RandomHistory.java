@@ -144,6 +144,7 @@ final class RandomHistory {
         }
         synchronized (turn) {
             setWires(step.wire());
+            ids.forEach(this::endLeaseThatIsEnding);
             Id id = ids.get(step.id());
             switch (step.act()) {
                 case CLAIM -> claim(id, step);
@@ -310,6 +311,14 @@ final class RandomHistory {
             id.running.removeIf(running -> running.process == process);
             id.waiting.removeIf(waiter -> waiter.process == process);
         });
+    }
+
+    /** A take-over that was given back in the background just before a step has a lease that would end in the middle of it. */
+    private void endLeaseThatIsEnding(Id id) {
+        storage.find(id.key)
+                .filter(found ->
+                        found.state() == State.IN_PROGRESS && found.leaseLeft().compareTo(LONG.dividedBy(2)) < 0)
+                .ifPresent(found -> letPass.accept(found.leaseLeft().plus(MOMENT)));
     }
 
     private void endLeases() {
