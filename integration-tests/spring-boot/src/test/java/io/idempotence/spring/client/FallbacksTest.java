@@ -18,6 +18,7 @@ import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
@@ -325,30 +326,26 @@ class FallbacksTest extends OrdersConsumer {
         void of(ByFactory orders) throws Exception;
     }
 
-    /** Makes a call while both threads are busy with others, and expects that it is never sent. */
+    /** Makes a call while both threads are busy, and expects that it is never sent. */
     private void queueing(String limit, QueuedCall call) throws Exception {
         CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
         ExecutorService two = Executors.newFixedThreadPool(2);
         try (ConfigurableApplicationContext queueing = started(
                 Application.class,
                 "resilience4j.timelimiter.configs.default.cancel-running-future=false",
                 "resilience4j.timelimiter.configs.default.timeout-duration=" + limit)) {
             queueing.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(two);
-            ByFactory orders = queueing.getBean(ByFactory.class);
-            List<FutureTask<String>> running = Stream.of("tea", "milk")
-                    .map(order -> new FutureTask<>(() -> orders.create(order)))
+            List<Future<Boolean>> busy = Stream.generate(() -> two.submit(() -> held.await(60, TimeUnit.SECONDS)))
+                    .limit(2)
                     .toList();
-            running.forEach(task -> new Thread(task, "caller of a running call").start());
-            await().until(() -> proxy.requests().size() == 2);
-            call.of(orders);
+            call.of(queueing.getBean(ByFactory.class));
             held.countDown();
-            for (FutureTask<String> task : running) {
-                task.get(60, TimeUnit.SECONDS);
+            for (Future<Boolean> task : busy) {
+                assertThat(task.get(60, TimeUnit.SECONDS)).as("busy meanwhile").isTrue();
             }
             two.shutdown();
             assertThat(two.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
-            assertThat(proxy.requests()).hasSize(2);
+            assertThat(proxy.requests()).isEmpty();
         } finally {
             held.countDown();
             two.shutdownNow();
