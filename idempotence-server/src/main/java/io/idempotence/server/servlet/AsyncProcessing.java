@@ -103,11 +103,23 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     void adopt() {
         try {
             buffer.stopHolding();
-            container().getAsyncContext().addListener(new Ending());
+            watch();
         } catch (Throwable e) {
             end.endUnseen();
             throw e;
         }
+    }
+
+    /** In Undertow, asynchronous processing that another thread completes is over at once, and not when the dispatch ends. */
+    private void watch() {
+        AsyncContext begun;
+        try {
+            begun = container().getAsyncContext();
+        } catch (IllegalStateException itIsOver) {
+            end.finish();
+            return;
+        }
+        begun.addListener(new Ending());
     }
 
     // ---- start
