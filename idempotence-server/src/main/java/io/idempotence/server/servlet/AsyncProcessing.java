@@ -127,7 +127,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     /** Lets the container choose the request and response, as it does without this filter. */
     @Override
     public AsyncContext startAsync() {
-        if (seesDispatches || HeldResponse.isOfUndertow(response.target())) {
+        if (seesDispatches || Wrappers.isOfUndertow(response.target())) {
             AsyncContext container = container().startAsync();
             ServletRequest chosen = container.getRequest();
             ServletResponse to = container.getResponse();

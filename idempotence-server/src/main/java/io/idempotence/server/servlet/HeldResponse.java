@@ -32,7 +32,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     private final ResponseBuffer buffer;
     /** The response that this one is delivered to. In an include, Tomcat may put a wrapper of its own in front of it. */
     private HttpServletResponse target;
-    /** Whether the handler is in an include. There containers ignore what ends a response, its length and a reset (Servlet 6, 9.3). */
+    /** Whether the handler is in an include. There containers ignore what ends a response, its length, cookies and a reset (Servlet 6, 9.3). */
     private BooleanSupplier isIncluded = () -> false;
 
     HeldResponse(HttpServletResponse target, ResponseBuffer buffer) {
@@ -82,14 +82,6 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     static @Nullable HeldResponse in(ServletResponse response, ResponseBuffer buffer) {
         return (HeldResponse)
                 Wrappers.find(response, current -> current instanceof HeldResponse held && held.buffer == buffer);
-    }
-
-    static boolean isOfUndertow(ServletResponse response) {
-        return isOf("io.undertow.servlet.", response);
-    }
-
-    private static boolean isOf(String container, ServletResponse response) {
-        return Wrappers.innermost(response).getClass().getName().startsWith(container);
     }
 
     /**
@@ -170,8 +162,8 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     /** Whether the container sends this status at once, and the handler's response follows it. Others would end the response with it. */
     private boolean isInterim(int status) {
         return switch (status) {
-            case 102 -> isOf("org.eclipse.jetty.", target);
-            case 103 -> isOf("org.eclipse.jetty.", target) || isOf("org.apache.catalina.", target);
+            case 102 -> Wrappers.isOfJetty(target);
+            case 103 -> Wrappers.isOfJetty(target) || Wrappers.isOfTomcat(target);
             default -> false;
         };
     }
@@ -309,9 +301,9 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void addCookie(Cookie cookie) {
-        if (!isCommitted()) {
+        if (!isCommitted() && !isIncluded.getAsBoolean()) {
             changing("Set-Cookie");
-            super.addCookie(cookie);
+            buffer.addCookie(cookie, container());
         }
     }
 

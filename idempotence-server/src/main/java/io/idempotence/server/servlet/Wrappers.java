@@ -36,6 +36,22 @@ final class Wrappers {
         return current;
     }
 
+    static boolean isOfTomcat(ServletResponse response) {
+        return isOf("org.apache.catalina.", response);
+    }
+
+    static boolean isOfJetty(ServletResponse response) {
+        return isOf("org.eclipse.jetty.", response);
+    }
+
+    static boolean isOfUndertow(ServletResponse response) {
+        return isOf("io.undertow.servlet.", response);
+    }
+
+    private static boolean isOf(String container, ServletResponse response) {
+        return innermost(response).getClass().getName().startsWith(container);
+    }
+
     /** The outermost response that presents refusals in a form of its own; null if there is none. */
     static @Nullable RefusalWriter refusalWriter(ServletResponse response) {
         return (RefusalWriter) find(response, RefusalWriter.class::isInstance);

@@ -113,6 +113,8 @@ class LateOwnersIT extends FilterTestBase {
                 .asString()
                 .startsWith("front=f");
         assertThat(late.headers().allValues("X-Late")).isEmpty();
+        assertThat(late.headers().allValues("Content-Type"))
+                .isEqualTo(call(server).headers().allValues("Content-Type"));
     }
 
     private interface End {
@@ -130,7 +132,9 @@ class LateOwnersIT extends FilterTestBase {
                         awaitLatch(mayEnd);
                         lateEnd.end(response);
                     } else {
-                        respond(response, 201, second);
+                        response.setStatus(201);
+                        response.setContentType("application/json");
+                        response.getOutputStream().print(second);
                     }
                 },
                 context -> {

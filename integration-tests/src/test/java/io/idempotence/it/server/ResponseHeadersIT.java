@@ -12,6 +12,8 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.DispatcherType;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -176,6 +178,39 @@ class ResponseHeadersIT extends FilterTestBase {
         HttpResponse<byte[]> first = call(server);
         assertThat(replayed(first)).isFalse();
         assertThat(refusal(first)).isNull();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"returns", "streams", "sends an error", "throws", "completes", "includes"})
+    void cookiesReachTheCallerAsWithoutTheFilter(String how) {
+        Handler handler = (request, response) -> {
+            response.addCookie(new Cookie("late", how.replace(' ', '-')));
+            switch (how) {
+                case "streams" -> {
+                    respond(response, 201, "x".repeat(1000));
+                    response.flushBuffer();
+                }
+                case "sends an error" -> response.sendError(422);
+                case "throws" -> throw new IllegalStateException("as the test asks");
+                case "completes" -> {
+                    AsyncContext async = request.startAsync();
+                    executor.execute(() -> {
+                        respond(async, 201, "paid");
+                        async.complete();
+                    });
+                }
+                case "includes" -> {
+                    if (request.getDispatcherType() == DispatcherType.REQUEST) {
+                        request.getRequestDispatcher("/included").include(request, response);
+                    }
+                }
+                default -> respond(response, 201, "paid");
+            }
+        };
+        ServletServer without = start(handler, context -> {});
+        ServletServer with = serve(handler, filter -> filter.maxResponseBody(100));
+        assertThat(call(with).headers().allValues("Set-Cookie"))
+                .isEqualTo(call(without).headers().allValues("Set-Cookie"));
     }
 
     /** A container whose callers take no cookies, as far as a handler sees it. Spring also inserts a version of a resource. */
