@@ -1,6 +1,7 @@
 package io.idempotence.it.container;
 
 import io.undertow.Undertow;
+import io.undertow.UndertowOptions;
 import io.undertow.server.HttpHandler;
 import io.undertow.server.handlers.encoding.ContentEncodingRepository;
 import io.undertow.server.handlers.encoding.EncodingHandler;
@@ -17,7 +18,7 @@ import java.net.InetSocketAddress;
 import java.util.Set;
 import java.util.function.Consumer;
 
-/** Undertow 2.3, a container of Servlet 6.0. */
+/** Undertow 2.3 with Servlet 6.0, which also speaks HTTP/2 without TLS. */
 public final class UndertowServer implements ServletServer {
     private final DeploymentManager deployment;
     private final Undertow undertow;
@@ -39,6 +40,7 @@ public final class UndertowServer implements ServletServer {
             HttpHandler handler = deployment.start();
             undertow = Undertow.builder()
                     .setWorkerThreads(64)
+                    .setServerOption(UndertowOptions.ENABLE_HTTP2, true)
                     .addHttpListener(0, "127.0.0.1", compressing ? compressing(handler) : handler)
                     .build();
         } catch (ServletException e) {

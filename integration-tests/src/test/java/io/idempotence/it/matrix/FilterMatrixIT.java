@@ -2,6 +2,7 @@ package io.idempotence.it.matrix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.container.Container;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -21,7 +22,7 @@ class FilterMatrixIT {
     void fillTheMatrix() throws Exception {
         // Handlers and filters that fail are a part of it, and containers log each with its stack trace.
         try (QuietLogs quiet = new QuietLogs()) {
-            for (MatrixContainer container : MatrixContainer.available()) {
+            for (Container container : Container.available()) {
                 try (Matrix matrix = new Matrix(container)) {
                     findings.addAll(Finding.of(container, matrix.fill()));
                 }
@@ -30,7 +31,7 @@ class FilterMatrixIT {
     }
 
     static Stream<Arguments> stacks() {
-        return MatrixContainer.available().stream()
+        return Container.available().stream()
                 .flatMap(container -> Stack.all().stream().map(stack -> Arguments.of(container.title(), stack)));
     }
 

@@ -2,6 +2,7 @@ package io.idempotence.it.matrix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.matrix.Finding.Sight;
 import io.idempotence.it.matrix.HandlerKind.Column;
@@ -131,15 +132,15 @@ final class FiltersPage {
 
     private static String containersOrAll(List<Finding> findings) {
         String containers = containers(findings);
-        return containers.equals(titles(MatrixContainer.available().stream())) ? "all" : containers;
+        return containers.equals(titles(Container.available().stream())) ? "all" : containers;
     }
 
     private static String containers(List<Finding> findings) {
         return titles(findings.stream().map(Finding::container));
     }
 
-    private static String titles(Stream<MatrixContainer> containers) {
-        return containers.map(MatrixContainer::title).distinct().collect(Collectors.joining(", "));
+    private static String titles(Stream<Container> containers) {
+        return containers.map(Container::title).distinct().collect(Collectors.joining(", "));
     }
 
     private static void addRow(List<String> lines, List<String> cells) {

@@ -2,6 +2,7 @@ package io.idempotence.it.matrix;
 
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.matrix.Matrix.Cell;
 import io.idempotence.it.matrix.Matrix.Registration;
 import io.idempotence.it.wire.RawResponse;
@@ -22,7 +23,7 @@ import java.util.Set;
  * @param differences between what is seen and what should be; none of a good cell
  */
 record Finding(
-        MatrixContainer container,
+        Container container,
         Registration registration,
         Stack stack,
         HandlerKind kind,
@@ -59,7 +60,7 @@ record Finding(
         }
     }
 
-    static List<Finding> of(MatrixContainer container, List<Cell> cells) {
+    static List<Finding> of(Container container, List<Cell> cells) {
         Map<String, Seen> without = new HashMap<>();
         for (Cell cell : cells) {
             without.put(key(cell.stack(), cell.kind()), Seen.of(cell.without()));
@@ -97,7 +98,7 @@ record Finding(
             this.lost = without.hasLost(alone);
         }
 
-        Finding judge(MatrixContainer container) {
+        Finding judge(Container container) {
             Set<Sight> first = EnumSet.of(first("first", cell.first()), first("first of a pair", cell.firstOfPair()));
             Set<Sight> retry = EnumSet.noneOf(Sight.class);
             Set<Sight> waiting = EnumSet.noneOf(Sight.class);

@@ -4,6 +4,7 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.http.IdempotenceHeaders;
 import io.idempotence.http.Refusal;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.wire.RawConnection;
 import io.idempotence.it.wire.RawResponse;
@@ -68,7 +69,7 @@ final class Matrix implements AutoCloseable {
 
     private record Running(ServletServer server, MatrixApplication application) {}
 
-    private final MatrixContainer container;
+    private final Container container;
     private final Map<Neighbour, Filter> filters = new EnumMap<>(Neighbour.class);
     private final ExecutorService handlers = Executors.newCachedThreadPool(named("matrix-handler"));
     private final ExecutorService cells = Executors.newFixedThreadPool(CELLS_AT_ONCE, named("matrix-cell"));
@@ -77,7 +78,7 @@ final class Matrix implements AutoCloseable {
     private final Idempotence idempotence = Idempotence.over(observed(IdempotenceStorage.inMemory()));
     private final Map<Server, Running> running = new ConcurrentHashMap<>();
 
-    Matrix(MatrixContainer container) {
+    Matrix(Container container) {
         this.container = container;
         for (Neighbour neighbour : Neighbour.values()) {
             filters.put(neighbour, neighbour.filter());

@@ -6,6 +6,7 @@ import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.FailingMdc;
 import jakarta.servlet.DispatcherType;

@@ -6,14 +6,14 @@ import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.text;
 import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.FailureRule;
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
-import io.idempotence.it.container.JettyServer;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -94,10 +94,7 @@ class ErrorPagesIT extends FilterTestBase {
 
     /** A failure, behind a filter that takes its time after the handler has ended. */
     private void assertDuplicateWhileFiltersReturnGetsThePage(
-            ServletServer.Starter starter,
-            BiConsumer<ServletContext, IdempotenceFilter> mapping,
-            Handler failing,
-            boolean pageWasSeen)
+            BiConsumer<ServletContext, IdempotenceFilter> mapping, Handler failing, boolean pageWasSeen)
             throws Exception {
         errorPage = "/error";
         policy = IdempotencePolicy.builder()
@@ -108,7 +105,6 @@ class ErrorPagesIT extends FilterTestBase {
         CountDownLatch goOn = new CountDownLatch(1);
         IdempotenceFilter filter = IdempotenceFilter.builder(idempotence()).build();
         ServletServer server = start(
-                starter,
                 (request, response) -> {
                     if (request.getDispatcherType() == DispatcherType.ERROR) {
                         response.getWriter().print("page " + pages.incrementAndGet());
@@ -160,30 +156,26 @@ class ErrorPagesIT extends FilterTestBase {
     @DisplayName("P4: a duplicate that comes while filters in front return gets the error page that follows")
     void aDuplicateThatComesBetweenAFailureAndItsErrorPageGetsThePage() throws Exception {
         Handler refusing = (request, response) -> response.sendError(422, "no such account");
-        assertDuplicateWhileFiltersReturnGetsThePage(
-                container, (context, filter) -> filter.install(context), refusing, false);
-        assertDuplicateWhileFiltersReturnGetsThePage(container, ErrorPagesIT::mapByHand, refusing, false);
-        if (!ServletServer.isServlet61()) {
-            assertDuplicateWhileFiltersReturnGetsThePage(
-                    UndertowServer::start, (context, filter) -> filter.install(context), refusing, false);
-        }
+        assertDuplicateWhileFiltersReturnGetsThePage((context, filter) -> filter.install(context), refusing, false);
+        // In Undertow, nothing announces the end of a request to a filter that is mapped by hand.
+        boolean pageWasSeen = container == Container.UNDERTOW;
+        assertDuplicateWhileFiltersReturnGetsThePage(ErrorPagesIT::mapByHand, refusing, pageWasSeen);
     }
 
-    /** In Undertow, nothing announces the end of a request to a filter that is mapped by hand, and exceptions get their pages late. */
     @Test
-    @DisplayName("P4: so does one in Undertow if the filter is mapped by hand and has seen a page of that status")
+    @DisplayName("P4: so does one if the filter is mapped by hand and has seen the page of an exception")
     void aDuplicateThatComesBetweenAnExceptionAndItsPageGetsThePage() throws Exception {
         Handler throwing = (request, response) -> {
             throw new ServletException("database down");
         };
-        ServletServer.Starter starter = ServletServer.isServlet61() ? container : UndertowServer::start;
-        assertDuplicateWhileFiltersReturnGetsThePage(starter, ErrorPagesIT::mapByHand, throwing, true);
+        assertDuplicateWhileFiltersReturnGetsThePage(ErrorPagesIT::mapByHand, throwing, true);
     }
 
     /** Jetty ends the dispatch of a failure, and announces the page that follows a moment later. */
     @Test
     @DisplayName("P4: a duplicate that comes between a failure and its page in Jetty gets the page")
     void aDuplicateThatComesBeforeTheContainerBeginsTheErrorPageGetsThatPage() {
+        assumeThat(container).isEqualTo(Container.JETTY);
         errorPage = "/error";
         AtomicInteger pages = new AtomicInteger();
         AtomicReference<ServletServer> server = new AtomicReference<>();
@@ -203,7 +195,6 @@ class ErrorPagesIT extends FilterTestBase {
         };
         Idempotence idempotence = idempotence();
         server.set(start(
-                JettyServer::start,
                 (request, response) -> {
                     if (request.getDispatcherType() == DispatcherType.ERROR) {
                         response.getWriter().print("page " + pages.incrementAndGet());

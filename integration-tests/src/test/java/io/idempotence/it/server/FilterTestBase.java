@@ -7,6 +7,7 @@ import static io.idempotence.it.container.Http.request;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
@@ -52,14 +53,14 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The base of tests with a filter, a handler and a caller, in every container, over sockets, on a real Redis. Each subclass holds {@code
  * IdempotenceFilter} to some rules of the protocol.
  */
 @ParameterizedClass
-@EnumSource(Container.class)
+@MethodSource("io.idempotence.it.container.Container#available")
 abstract class FilterTestBase {
     /**
      * A timeout of asynchronous processing that a test waits for. Jetty loses one that ends before the thread that scheduled it goes on, and
@@ -132,10 +133,7 @@ abstract class FilterTestBase {
     }
 
     ServletServer start(Handler handler, Consumer<ServletContext> filters) {
-        return start(compressing ? container.compressing() : container, handler, filters);
-    }
-
-    ServletServer start(ServletServer.Starter starter, Handler handler, Consumer<ServletContext> filters) {
+        ServletServer.Starter starter = compressing ? container.compressing() : container;
         ServletServer server = starter.start(
                 context -> {
                     filters.accept(context);

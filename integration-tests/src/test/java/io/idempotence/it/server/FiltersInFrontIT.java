@@ -9,9 +9,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.idempotence.FailureRule;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
-import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.servlet.IdempotenceFilter;
@@ -131,8 +131,14 @@ class FiltersInFrontIT extends FilterTestBase {
                                     request, new HttpServletResponseWrapper((HttpServletResponse) response)));
                     IdempotenceFilter.install(context, idempotence);
                 });
-        assertThat(text(call(server))).isEqualTo("one two");
-        assertThat(Http.refusal(awaitEnd(server))).isEqualTo("result-unavailable");
+        HttpResponse<byte[]> first = call(server);
+        assertThat(text(first)).isEqualTo("one two");
+        if (container == Container.UNDERTOW) {
+            // It chooses the response of the handler, where others choose their own.
+            awaitReplay(server, first);
+        } else {
+            assertThat(Http.refusal(awaitEnd(server))).isEqualTo("result-unavailable");
+        }
         assertThat(runs).hasValue(1);
     }
 
@@ -183,15 +189,14 @@ class FiltersInFrontIT extends FilterTestBase {
     @Test
     @DisplayName("P6: a filter in front that proceeds again after a failure runs nothing without a claim")
     void aFilterInFrontThatProceedsAgainRunsNothingUnprotected() {
-        // Tomcat runs the servlet at once then, without any filter. Undertow has Servlet 6.0.
-        assumeThat(container == Container.JETTY || !ServletServer.isServlet61()).isTrue();
-        ServletServer.Starter starter = container == Container.JETTY ? container : UndertowServer::start;
+        assumeThat(container)
+                .as("Tomcat runs the servlet at once, and no other filter sees it")
+                .isNotEqualTo(Container.TOMCAT);
         policy = IdempotencePolicy.builder()
                 .failureRule(FailureRule.RELEASE_IF_NOTHING_TOOK_EFFECT)
                 .build();
         Idempotence idempotence = idempotence();
         ServletServer server = start(
-                starter,
                 (request, response) -> {
                     if (runs.get() == 1) {
                         throw new IllegalStateException("charged, and then the connection broke");

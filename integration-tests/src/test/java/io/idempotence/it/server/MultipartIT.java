@@ -5,6 +5,7 @@ import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.server.FingerprintIT.ReadableAgain;
@@ -93,7 +94,7 @@ class MultipartIT extends FilterTestBase {
     }
 
     @Test
-    void bodyWithoutPartsIsAccepted() {
+    void bodyWithoutPartsIsAcceptedAsFarAsTheContainerCanParseIt() {
         multipart = new MultipartConfigElement("");
         ServletServer server = serve((request, response) -> respond(response, 200, text(request)));
         for (String end : List.of("", "\r\n")) {
@@ -104,7 +105,8 @@ class MultipartIT extends FilterTestBase {
                                     "Content-Type",
                                     "multipart/form-data; boundary=b")
                             .statusCode())
-                    .isEqualTo(200);
+                    .isEqualTo(container == Container.UNDERTOW ? 500 : 200);
         }
+        assertThat(runs).hasValue(container == Container.UNDERTOW ? 0 : 2);
     }
 }

@@ -2,13 +2,12 @@ package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assumptions.assumeThat;
 
 import com.sun.management.ThreadMXBean;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.it.container.UndertowServer;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.MultipartConfigElement;
@@ -184,19 +183,14 @@ class ParametersIT extends FilterTestBase {
 
     @Test
     void handlersSeeTheSameWithTheFilterAndWithout() {
-        assertHandlersSeeTheSameIn(
-                container,
+        assertHandlersSeeTheSame(
                 SENT,
                 Script.OF_FORMS,
-                container == Container.JETTY ? ParametersIT::isOfJetty : ParametersIT::isOfTomcat10);
-    }
-
-    @Test
-    void handlersInUndertowSeeTheSameWithTheFilterAndWithout() {
-        // Once for both containers of this class, and only with the Servlet API that Undertow has.
-        assumeThat(container == Container.TOMCAT && !ServletServer.isServlet61())
-                .isTrue();
-        assertHandlersSeeTheSameIn(UndertowServer::start, SENT, Script.OF_FORMS, ParametersIT::isOfUndertow);
+                switch (container) {
+                    case TOMCAT -> ParametersIT::isOfTomcat10;
+                    case JETTY -> ParametersIT::isOfJetty;
+                    case UNDERTOW -> ParametersIT::isOfUndertow;
+                });
     }
 
     private static Sent parts(String query, String type, String... parts) {
@@ -227,32 +221,23 @@ class ParametersIT extends FilterTestBase {
     @Test
     void handlersSeeTheSamePartsWithTheFilterAndWithout() {
         multipart = new MultipartConfigElement("");
-        assertHandlersSeeTheSameIn(
-                container,
+        assertHandlersSeeTheSame(
                 SENT_PARTS,
                 Script.OF_PARTS,
-                container == Container.TOMCAT ? ParametersIT::isOfTomcatsParts : (sent, script) -> false);
+                switch (container) {
+                    case TOMCAT -> ParametersIT::isOfTomcatsParts;
+                    case JETTY -> (sent, script) -> false;
+                    case UNDERTOW -> ParametersIT::isOfUndertowsParts;
+                });
     }
 
-    @Test
-    void handlersInUndertowSeeTheSamePartsWithTheFilterAndWithout() {
-        assumeThat(container == Container.TOMCAT && !ServletServer.isServlet61())
-                .isTrue();
-        multipart = new MultipartConfigElement("");
-        assertHandlersSeeTheSameIn(
-                UndertowServer::start, SENT_PARTS, Script.OF_PARTS, ParametersIT::isOfUndertowsParts);
-    }
-
-    private void assertHandlersSeeTheSameIn(
-            ServletServer.Starter starter,
-            List<Sent> all,
-            Set<Script> scripts,
-            BiPredicate<Sent, Script> isKnownDifference) {
+    private void assertHandlersSeeTheSame(
+            List<Sent> all, Set<Script> scripts, BiPredicate<Sent, Script> isKnownDifference) {
         Handler handler = (request, response) ->
                 respond(response, 200, see(Script.valueOf(request.getHeader("X-Script")), request));
-        ServletServer without = start(starter, handler, ParametersIT::encodingInFront);
+        ServletServer without = start(handler, ParametersIT::encodingInFront);
         Idempotence idempotence = idempotence();
-        ServletServer with = start(starter, handler, context -> {
+        ServletServer with = start(handler, context -> {
             encodingInFront(context);
             IdempotenceFilter.builder(idempotence)
                     .methods("POST", "PUT", "PATCH")
@@ -303,22 +288,17 @@ class ParametersIT extends FilterTestBase {
             request.setCharacterEncoding("UTF-8");
             chain.doFilter(request, response);
         });
-        List<ServletServer.Starter> starters = ServletServer.isServlet61()
-                ? List.of(container)
-                : List.<ServletServer.Starter>of(container, UndertowServer::start);
         String body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nRen\u00e9\r\n--b--\r\n";
-        for (ServletServer.Starter starter : starters) {
-            // Undertow decodes parts without a look at the application's default.
-            for (Consumer<ServletContext> setting : starter == container ? List.of(utf8, inFront) : List.of(inFront)) {
-                ServletServer server = start(starter, handler, context -> {
-                    setting.accept(context);
-                    IdempotenceFilter.install(context, idempotence);
-                });
-                String key = UUID.randomUUID().toString();
-                assertThat(text(Http.post(
-                                server.uri("/p"), key, body, "Content-Type", "multipart/form-data; boundary=b")))
-                        .isEqualTo("Ren\u00e9");
-            }
+        // Undertow decodes parts without a look at the application's default.
+        for (Consumer<ServletContext> setting :
+                container == Container.UNDERTOW ? List.of(inFront) : List.of(utf8, inFront)) {
+            ServletServer server = start(handler, context -> {
+                setting.accept(context);
+                IdempotenceFilter.install(context, idempotence);
+            });
+            String key = UUID.randomUUID().toString();
+            assertThat(text(Http.post(server.uri("/p"), key, body, "Content-Type", "multipart/form-data; boundary=b")))
+                    .isEqualTo("Ren\u00e9");
         }
     }
 

@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
@@ -51,12 +52,12 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import redis.clients.jedis.Jedis;
 
 /** Duplicates with {@code Prefer: wait}, in every container, on a real Redis. */
 @ParameterizedClass
-@EnumSource(Container.class)
+@MethodSource("io.idempotence.it.container.Container#available")
 class PreferWaitIT {
     private final AtomicInteger runs = new AtomicInteger();
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();

@@ -9,13 +9,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
-import io.idempotence.it.container.UndertowServer;
-import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
-import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.DispatcherType;
 import java.io.OutputStream;
@@ -104,19 +102,13 @@ class SizeLimitsIT extends FilterTestBase {
     @Test
     @DisplayName("in Undertow, too many parameters fail the handler that asks for one, and no other")
     void tooManyParametersInUndertowFailTheHandlerThatAsks() {
-        // Once for both containers of this class, and only with the Servlet API that Undertow has.
-        assumeThat(container == Container.TOMCAT && !ServletServer.isServlet61())
-                .isTrue();
-        Idempotence idempotence = idempotence();
-        ServletServer server = start(
-                UndertowServer::start,
-                (request, response) -> {
-                    if (request.getRequestURI().equals("/asks")) {
-                        request.getParameter("a1");
-                    }
-                    response.sendError(422);
-                },
-                context -> IdempotenceFilter.install(context, idempotence));
+        assumeThat(container).isEqualTo(Container.UNDERTOW);
+        ServletServer server = serve((request, response) -> {
+            if (request.getRequestURI().equals("/asks")) {
+                request.getParameter("a1");
+            }
+            response.sendError(422);
+        });
         String[] type = {"Content-Type", "application/x-www-form-urlencoded"};
         assertThat(post(server.uri("/p"), "k1", form(1001), type).statusCode()).isEqualTo(422);
         assertThat(post(server.uri("/p"), "k1", form(1001), type).statusCode()).isEqualTo(422);
@@ -148,12 +140,25 @@ class SizeLimitsIT extends FilterTestBase {
     @Test
     @DisplayName("a request body may have 10 MiB by default")
     void aRequestBodyMayHaveTenMebibytesByDefault() {
+        assumeThat(container).as("Undertow takes less").isNotEqualTo(Container.UNDERTOW);
         ServletServer server = serve((request, response) -> respond(
                 response, 200, Long.toString(request.getInputStream().transferTo(OutputStream.nullOutputStream()))));
         assertThat(text(post(server.uri("/p"), "k1", "x".repeat(10 << 20)))).isEqualTo("10485760");
         // In chunks, because it is read to its end then: a container may cut the connection of one that is not.
         assertThat(Http.raw(server.port(), chunked("k2", "x".repeat((10 << 20) + 1))))
                 .startsWith("HTTP/1.1 413");
+        assertThat(runs).hasValue(1);
+    }
+
+    @Test
+    @DisplayName("Undertow itself refuses a request body of more than 2 MiB, and nothing runs")
+    void aRequestBodyMayHaveTwoMebibytesInUndertow() {
+        assumeThat(container).isEqualTo(Container.UNDERTOW);
+        ServletServer server = serve((request, response) -> respond(response, 200, "ok"));
+        assertThat(post(server.uri("/p"), "k1", "x".repeat(2 << 20)).statusCode())
+                .isEqualTo(200);
+        String tooLarge = "POST /p HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k2\r\nContent-Length: " + ((2 << 20) + 1);
+        assertThat(Http.raw(server.port(), tooLarge + "\r\n\r\n")).startsWith("HTTP/1.1 400");
         assertThat(runs).hasValue(1);
     }
 

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
@@ -112,7 +113,12 @@ class UndeliveredResponsesIT extends FilterTestBase {
                 .as("Jetty ends a response properly at its timeout, too")
                 .isFalse();
         ServletServer server = serveBehind(UndeliveredResponsesIT::takeFourBytes, way);
-        assertThatThrownBy(() -> call(server)).isInstanceOf(UncheckedIOException.class);
+        if (container == Container.UNDERTOW && way != Way.LATER_AND_MAPPED_BY_HAND) {
+            // It ends a response properly if a dispatch throws, with the filter and without it.
+            assertThat(text(call(server))).isEqualTo("paid");
+        } else {
+            assertThatThrownBy(() -> call(server)).isInstanceOf(UncheckedIOException.class);
+        }
         assertReplaysWhole(server);
     }
 

@@ -4,6 +4,7 @@ import static io.idempotence.it.container.Http.refusal;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.WriteListener;
@@ -53,7 +54,7 @@ class UpgradesIT extends FilterTestBase {
     @DisplayName("P4: a connection that was upgraded is not replayed")
     void aConnectionThatWasUpgradedIsNotReplayed() throws IOException {
         // Jetty 12.0 does not call the listener of an upgraded connection, with or without the filter.
-        assumeThat(container == Container.TOMCAT || ServletServer.isServlet61()).isTrue();
+        assumeThat(container != Container.JETTY || ServletServer.isServlet61()).isTrue();
         ServletServer server = serve((request, response) -> {
             response.setHeader("Upgrade", "greeting");
             request.upgrade(Greeter.class);

@@ -1,16 +1,12 @@
-package io.idempotence.it.matrix;
+package io.idempotence.it.container;
 
-import io.idempotence.it.container.JettyServer;
-import io.idempotence.it.container.ServletServer;
-import io.idempotence.it.container.TomcatServer;
-import io.idempotence.it.container.UndertowServer;
 import jakarta.servlet.ServletContext;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 
-/** A container, in the version that fits the Servlet API of this virtual machine. */
-enum MatrixContainer implements ServletServer.Starter {
+/** A container in which every rule must hold, in the version that fits the Servlet API of this virtual machine. */
+public enum Container implements ServletServer.Starter {
     TOMCAT("Tomcat 11", "Tomcat 10.1", TomcatServer::start, TomcatServer::startCompressing),
     JETTY("Jetty 12.1", "Jetty 12.0", JettyServer::start, JettyServer::startCompressing),
     UNDERTOW(null, "Undertow 2.3", UndertowServer::start, UndertowServer::startCompressing);
@@ -20,7 +16,7 @@ enum MatrixContainer implements ServletServer.Starter {
     private final ServletServer.Starter starter;
     private final ServletServer.Starter compressing;
 
-    MatrixContainer(String with61, String with60, ServletServer.Starter starter, ServletServer.Starter compressing) {
+    Container(String with61, String with60, ServletServer.Starter starter, ServletServer.Starter compressing) {
         this.with61 = with61;
         this.with60 = with60;
         this.starter = starter;
@@ -28,15 +24,16 @@ enum MatrixContainer implements ServletServer.Starter {
     }
 
     /** Those that have a version for the Servlet API of this virtual machine. */
-    static List<MatrixContainer> available() {
+    public static List<Container> available() {
         return Stream.of(values()).filter(each -> each.title() != null).toList();
     }
 
-    String title() {
+    public String title() {
         return ServletServer.isServlet61() ? with61 : with60;
     }
 
-    ServletServer.Starter compressing() {
+    /** Starts one that compresses each response of some length for callers that take gzip. */
+    public ServletServer.Starter compressing() {
         return compressing;
     }
 
