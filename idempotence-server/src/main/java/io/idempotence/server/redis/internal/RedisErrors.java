@@ -70,6 +70,11 @@ public final class RedisErrors {
         return code(e).equals("OOM");
     }
 
+    /** Whether Redis demands a password of a client that gave none. */
+    public static boolean isWithoutPassword(Throwable e) {
+        return code(e).equals("NOAUTH");
+    }
+
     public static boolean isInterrupted(Throwable e) {
         return Causes.has(e, InterruptedException.class);
     }

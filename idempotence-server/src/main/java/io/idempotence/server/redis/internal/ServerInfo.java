@@ -16,6 +16,8 @@ import java.util.regex.Pattern;
 public record ServerInfo(Map<String, String> fields) {
     private static final Pattern VERSION = Pattern.compile("(\\d{1,4})\\.(\\d{1,4})\\..*");
 
+    private static final Pattern WATCHED = Pattern.compile("^name=([^,]*)");
+
     public static final ServerInfo UNKNOWN = new ServerInfo(Map.of());
 
     /** Reads the reply to {@code INFO}, which some drivers return as a list of one. */
@@ -37,6 +39,21 @@ public record ServerInfo(Map<String, String> fields) {
 
     public boolean isInCluster() {
         return "1".equals(fields.get("cluster_enabled"));
+    }
+
+    public boolean isSentinel() {
+        return "sentinel".equals(fields.get("redis_mode"));
+    }
+
+    /** The names of the primaries that a Sentinel watches, in order. */
+    public List<String> watched() {
+        return fields.entrySet().stream()
+                .filter(field -> field.getKey().matches("master\\d+"))
+                .map(field -> WATCHED.matcher(field.getValue()))
+                .filter(Matcher::find)
+                .map(name -> name.group(1))
+                .sorted()
+                .toList();
     }
 
     private boolean isReplica() {

@@ -3,11 +3,13 @@ package io.idempotence.server.redis.internal.jedis;
 import io.idempotence.internal.Causes;
 import io.idempotence.server.redis.internal.RedisErrors;
 import java.net.SocketTimeoutException;
+import java.net.UnknownHostException;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.exceptions.JedisAccessControlException;
 import redis.clients.jedis.exceptions.JedisClusterOperationException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
+import redis.clients.jedis.exceptions.JedisDataException;
 
 /** The meaning of the exceptions of Jedis. */
 final class JedisErrors {
@@ -30,6 +32,14 @@ final class JedisErrors {
         return Causes.has(e, SocketTimeoutException.class);
     }
 
+    /** Whether the settings may be for another kind of server: one that responds, but with an error that has no code of its own. */
+    static boolean mayBeOfAnotherKind(Throwable e) {
+        return e instanceof JedisClusterOperationException
+                || (Causes.has(e, JedisDataException.class)
+                        && !Causes.has(e, JedisAccessControlException.class)
+                        && !RedisErrors.isResponse(e));
+    }
+
     /** The reason of a failure, without keys and passwords. */
     static String reason(Throwable e) {
         return RedisErrors.reason(e, JedisErrors::ownReason);
@@ -37,7 +47,12 @@ final class JedisErrors {
 
     private static @Nullable String ownReason(Throwable e) {
         if (Causes.has(e, JedisAccessControlException.class)) {
-            return "Redis denies the user or the password, or the user lacks a right";
+            return RedisErrors.isWithoutPassword(e)
+                    ? "Redis demands a password, and none was given (NOAUTH)"
+                    : "Redis denies the user or the password, or the user lacks a right";
+        }
+        if (Causes.has(e, UnknownHostException.class)) {
+            return "no connection: its host is unknown";
         }
         if (Causes.has(e, JedisConnectionException.class) && !Causes.has(e, SSLException.class)) {
             return "no connection, or no reply in time";

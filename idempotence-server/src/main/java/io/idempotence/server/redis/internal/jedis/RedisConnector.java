@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Supplier;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import org.jspecify.annotations.Nullable;
@@ -177,7 +178,7 @@ public final class RedisConnector {
                 Duration.ofMillis(clientConfig.getSocketTimeoutMillis()));
     }
 
-    private static <T> T opened(String name, Supplier<T> opening) {
+    private <T> T opened(String name, Supplier<T> opening) {
         try {
             return opening.get();
         } catch (JedisException e) {
@@ -185,7 +186,7 @@ public final class RedisConnector {
         }
     }
 
-    private static <T> T checked(Redis redis, Supplier<T> check) {
+    private <T> T checked(Redis redis, Supplier<T> check) {
         try {
             return check.get();
         } catch (StorageUnavailableException e) {
@@ -200,11 +201,18 @@ public final class RedisConnector {
         }
     }
 
-    private static StorageUnavailableException unavailable(String name, RuntimeException e) {
-        return StorageUnavailableException.notSent(
-                name + " cannot be used: " + JedisErrors.reason(e)
-                        + "; check that it runs, that the address is right, and the credentials",
-                e);
+    private StorageUnavailableException unavailable(String name, RuntimeException e) {
+        String why = wrongServer(e)
+                .orElseGet(() ->
+                        JedisErrors.reason(e) + "; check that it runs, that the address is right, and the credentials");
+        return StorageUnavailableException.notSent(name + " cannot be used: " + why, e);
+    }
+
+    private Optional<String> wrongServer(RuntimeException e) {
+        if (primaryName != null) {
+            return WrongServer.forSentinels(addresses, sentinelConfig, primaryName);
+        }
+        return JedisErrors.mayBeOfAnotherKind(e) ? WrongServer.forRecords(addresses, clientConfig) : Optional.empty();
     }
 
     private void checkSetUp(PooledRedis redis) {
