@@ -45,7 +45,7 @@ final class ToolOnRedis implements AfterEachCallback {
     static final Duration RETENTION = Duration.ofHours(1);
 
     static final OutputStream FULL_DISK = failing("No space left on device");
-    static final OutputStream CLOSED_PIPE = failing("Broken pipe");
+    static final OutputStream CLOSED_PIPE = failing("Daten\u00fcbergabe unterbrochen");
 
     private static final String PASSWORD = "open/sesame@42";
     private static final SecureRandom RANDOM = new SecureRandom();
@@ -130,7 +130,8 @@ final class ToolOnRedis implements AfterEachCallback {
 
     private int execute(OutputStream stream, String... args) {
         err.reset();
-        return OperatorTool.run(stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
+        WatchedStream watched = new WatchedStream(stream, stream != FULL_DISK);
+        return OperatorTool.run(watched, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
     }
 
     String output() {
