@@ -173,7 +173,9 @@ final class StorageOptions {
         try {
             return builder.build();
         } catch (StorageUnavailableException e) {
-            throw new StorageUnavailableException(withoutParameters(url) + " cannot be used: " + e.getMessage(), e);
+            String address = withoutParameters(url);
+            String hint = address.equals(url) ? "" : "; check the parameters of the URL, too, such as sslmode";
+            throw new StorageUnavailableException(address + " cannot be used: " + e.getMessage() + hint, e);
         } catch (IllegalStateException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
         }

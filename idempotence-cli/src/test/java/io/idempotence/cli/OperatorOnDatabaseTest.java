@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
+import io.idempotence.server.jdbc.EmbeddedPostgreSql;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.storage.Claim;
 import io.idempotence.server.storage.ClaimResult;
@@ -12,6 +13,7 @@ import io.idempotence.server.storage.IdempotenceRecord.State;
 import io.idempotence.server.storage.IdempotenceStorage.ClaimRequest;
 import io.idempotence.server.storage.Owner;
 import io.idempotence.server.storage.StorageKey;
+import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Proxy;
@@ -22,6 +24,7 @@ import java.security.SecureRandom;
 import java.sql.Connection;
 import java.sql.Driver;
 import java.sql.DriverManager;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -143,6 +146,31 @@ class OperatorOnDatabaseTest {
         assertThat(text(err)).contains("no connection: user or password refused (28000)");
     }
 
+    @Test
+    void saysWhyPostgreSqlGivesNoConnection() throws Exception {
+        try (EmbeddedPostgres postgres = EmbeddedPostgreSql.start()) {
+            String server = postgres.getJdbcUrl("postgres", "postgres");
+            assertThat(execute("stats", "--jdbc", server + "&sslmode=require")).isEqualTo(3);
+            assertThat(text(err)).contains("has no TLS and was asked for it (08004)", "parameters of the URL");
+            assertThat(execute("stats", "--jdbc", server)).isEqualTo(2);
+            assertThat(text(err)).contains("table idempotence_record is missing or differs", "(42P01)");
+            try (Connection connection = postgres.getPostgresDatabase().getConnection();
+                    Statement sql = connection.createStatement()) {
+                sql.execute("create role clerk login");
+            }
+            JdbcIdempotenceStorage.builder(postgres.getPostgresDatabase())
+                    .createIfMissing()
+                    .build()
+                    .close();
+            assertThat(execute("stats", "--jdbc", server.replace("user=postgres", "user=clerk")))
+                    .isEqualTo(3);
+            assertThat(text(err)).contains("the user lacks a right (42501)");
+        }
+        assertThat(execute("stats", "--jdbc", "jdbc:postgresql://127.0.0.1:1/orders"))
+                .isEqualTo(3);
+        assertThat(text(err)).contains("nothing accepts connections at its address");
+    }
+
     /** The tool hung, because the driver of PostgreSQL ignores the login timeout of the DriverManager. */
     @Test
     @Tag("all") // takes ten seconds
@@ -211,7 +239,7 @@ class OperatorOnDatabaseTest {
     private int execute(String... args) {
         out.reset();
         err.reset();
-        PrintStream stdout = new PrintStream(out, true, StandardCharsets.UTF_8);
+        WatchedStream stdout = new WatchedStream(out, false);
         PrintStream stderr = new PrintStream(err, true, StandardCharsets.UTF_8);
         return OperatorTool.run(stdout, stderr, Terminal.system(), environment, args);
     }

@@ -68,6 +68,27 @@ class OperatorToolTest {
     }
 
     @Test
+    void saysWhatIsWrongWithTheDatabaseOrTheSentinel() {
+        assertThat(tool.run("stats", "--redis", "redis://" + tool.address + "/99"))
+                .isEqualTo(3);
+        assertThat(tool.errors()).contains(tool.address + " has no database 99");
+        assertThat(tool.run("stats", "--sentinel", "orders")).isEqualTo(3);
+        assertThat(tool.errors()).contains(tool.address);
+    }
+
+    @Test
+    void tellsAPipeWhoseReaderMayLeaveFromAFile(@TempDir Path folder) throws Exception {
+        Path pipe = folder.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor())
+                .isZero();
+        assertThat(WatchedStream.isPipe(pipe)).isTrue();
+        assertThat(WatchedStream.isPipe(Files.createFile(folder.resolve("file"))))
+                .isFalse();
+        assertThat(WatchedStream.isPipe(Path.of("/dev/full"))).isFalse();
+        assertThat(WatchedStream.isPipe(folder.resolve("none"))).isFalse();
+    }
+
+    @Test
     void takesThePasswordFromTheUriOrTheVariable() {
         assertThat(tool.run("stats", "--redis", "redis://" + tool.address)).isZero();
 

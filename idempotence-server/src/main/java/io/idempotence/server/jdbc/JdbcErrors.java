@@ -2,6 +2,7 @@ package io.idempotence.server.jdbc;
 
 import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.net.ConnectException;
 import java.net.UnknownHostException;
 import java.sql.SQLException;
 import java.sql.SQLTimeoutException;
@@ -76,15 +77,45 @@ final class JdbcErrors {
     /** Why there is no connection. */
     static String noConnection(Exception e) {
         return Causes.of(e)
-                .map(cause -> cause instanceof UnknownHostException
-                        ? "its host is unknown"
-                        : cause instanceof SSLException
-                                ? "TLS failed; the JVM must trust the server's certificate"
-                                : cause instanceof SQLException refused ? refusal(refused) : null)
+                .map(JdbcErrors::whyNoConnection)
                 .filter(Objects::nonNull)
                 .findFirst()
                 .map(why -> "no connection: " + why)
-                .orElse("no connection, or no free connection in the pool in time");
+                .orElseGet(() -> "no connection, or no free connection in the pool in time" + state(e));
+    }
+
+    private static @Nullable String whyNoConnection(Throwable cause) {
+        if (cause instanceof UnknownHostException) {
+            return "its host is unknown";
+        }
+        if (cause instanceof ConnectException) {
+            return "nothing accepts connections at its address; check that it runs, its host and its port";
+        }
+        if (cause instanceof SSLException) {
+            return "TLS failed; the JVM must trust the server's certificate";
+        }
+        if (cause instanceof SQLException refused) {
+            // The driver of PostgreSQL has one state for both.
+            return "08004".equals(refused.getSQLState())
+                    ? "the server demands a password and got none, or has no TLS and was asked for it (08004)"
+                    : refusal(refused);
+        }
+        return null;
+    }
+
+    /** The innermost SQLSTATE in parentheses; empty if there is none. */
+    private static String state(Exception e) {
+        return Causes.of(e)
+                .map(cause -> cause instanceof SQLException failure ? failure.getSQLState() : null)
+                .filter(state -> state != null && state.matches(SAFE_STATE))
+                .reduce((outer, inner) -> inner)
+                .map(state -> " (" + state + ")")
+                .orElse("");
+    }
+
+    /** Whether the user lacks a right, or is refused. */
+    static boolean isRefusal(SQLException e) {
+        return refusal(e) != null;
     }
 
     /** Why the database refuses its user; null if it does not. */

@@ -117,8 +117,9 @@ final class Tables {
         if (missing != null) {
             throw new IllegalStateException(
                     "table " + table + (inTransaction ? " or " + appliedTable : "")
-                            + " is missing, differs from the schema file, or may not be read; create it with "
-                            + dialect.schemaLocation() + " (in this jar) or createIfMissing()",
+                            + " is missing or differs from the schema file (" + missing.getSQLState()
+                            + "); give the right table's name, or create it with " + dialect.schemaLocation()
+                            + " (in this jar) or createIfMissing()",
                     missing);
         }
         statements = found;
@@ -169,7 +170,7 @@ final class Tables {
             probe(statements);
             return null;
         } catch (SQLException e) {
-            if (JdbcErrors.isMissing(e)) {
+            if (JdbcErrors.isMissing(e) && !JdbcErrors.isRefusal(e)) {
                 return e;
             }
             throw JdbcErrors.unavailable("read its tables", e);

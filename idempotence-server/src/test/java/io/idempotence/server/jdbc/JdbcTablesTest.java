@@ -60,7 +60,7 @@ class JdbcTablesTest {
                         .table("no_such_table")
                         .build())
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("no_such_table")
+                .hasMessageContaining("table no_such_table is missing or differs from the schema file (")
                 .hasMessageContaining(databases.dialect.schemaFile);
     }
 
