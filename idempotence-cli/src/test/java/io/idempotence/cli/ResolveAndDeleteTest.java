@@ -314,6 +314,23 @@ class ResolveAndDeleteTest {
         }
     }
 
+    /** With {@code --json} there was no output at all. */
+    @Test
+    void deletesNothingThatIsDamagedBetweenTheLookAndTheDeletion() throws IOException {
+        StorageKey key = released();
+        FaultyStorage racing = new FaultyStorage(storage).before((call, deleted) -> {
+            if (call == FaultyStorage.Call.DELETE_UNCHANGED) {
+                tool.damage(deleted);
+            }
+        });
+
+        assertThat(tool.deleteThrough(racing, "delete", "--key", key.value(), "--yes", "--json"))
+                .isEqualTo(1);
+
+        assertThat(tool.errors()).contains("nothing was deleted", "unreadable");
+        assertThat(tool.json().get("deleted").asBoolean()).isFalse();
+    }
+
     private StorageKey released() {
         Claim released = tool.claim(admin.executeKey(newId()), RETENTION);
         storage.release(released, RETENTION);

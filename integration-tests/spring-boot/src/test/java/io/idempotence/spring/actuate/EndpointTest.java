@@ -10,6 +10,7 @@ import io.idempotence.server.IdempotencePolicy;
 import io.idempotence.server.IdempotentCall;
 import io.idempotence.server.ResultCodec;
 import io.idempotence.server.storage.Claims;
+import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.FaultyStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageKey;
@@ -296,6 +297,27 @@ class EndpointTest {
                 .contains("nothing was deleted: the record has changed since it was read, and is in-progress now");
         assertThat(JsonPath.<String>read(response.body(), "$.record.state")).isEqualTo("in-progress");
         assertThat(get("/" + key).body()).contains("\"state\":\"in-progress\"");
+    }
+
+    /** The response described the record, and did not say whether it was deleted. */
+    @Test
+    void aRecordThatIsDamagedBetweenTheLookAndTheDeletionIsReportedAsNotDeleted() throws Exception {
+        String key = unknown("payment-1");
+        FaultyStorage storage = (FaultyStorage) application.getBean(IdempotenceStorage.class);
+        storage.before((call, any) -> {
+            if (call == FaultyStorage.Call.DELETE_UNCHANGED) {
+                throw new CorruptRecordException("the record has an unknown format");
+            }
+        });
+        String body;
+        try {
+            body = send("DELETE", "/" + key + "?force=true&fence=1", "").body();
+        } finally {
+            storage.before((call, any) -> {});
+        }
+
+        assertThat(JsonPath.<Boolean>read(body, "$.deleted")).isFalse();
+        assertThat(JsonPath.<String>read(body, "$.message")).contains("nothing was deleted", "unknown format");
     }
 
     @Test
