@@ -50,6 +50,11 @@ final class InTransactionModel extends StorageModel {
                 : super.shown();
     }
 
+    @Override
+    long shownOwner() {
+        return settled() ? 0 : super.shownOwner();
+    }
+
     private boolean marked() {
         return markedFence != 0;
     }

@@ -108,6 +108,21 @@ class StorageModel {
         return lived;
     }
 
+    /** Deletes the record if a look now shows what an earlier one did. */
+    final boolean deleteUnchanged(String seen) {
+        return seen.equals(look()) && delete();
+    }
+
+    /** What an operator sees. */
+    final String look() {
+        return shown() + " of " + shownOwner();
+    }
+
+    /** Who made the latest claim, as an operator sees it. */
+    long shownOwner() {
+        return state == State.ABSENT ? 0 : owner;
+    }
+
     /** Its retention is over. */
     final void vanish() {
         state = State.ABSENT;

@@ -66,7 +66,11 @@ public abstract class StorageProperties {
         CRASH,
         APPLIED,
         NOT_APPLIED,
-        DELETE
+        DELETE,
+        /** An operator looks at the record. */
+        LOOK,
+        /** He deletes what he saw last. */
+        DELETE_UNCHANGED
     }
 
     /** The failure of a call, if any. */
@@ -85,7 +89,7 @@ public abstract class StorageProperties {
      * @param attempt which of its attempts so far acts; a claim is a new one
      * @param seldom the rare variant: the claim is of another request; the record is kept for a moment only; the operator has seen an older
      *     record
-     * @param takeOver whether the policy allows a take-over
+     * @param takeOver whether the policy allows a take-over; whether the operator looks again before he deletes
      */
     record Step(Act act, int id, int attempt, boolean seldom, boolean takeOver, Wire wire) {}
 
@@ -116,6 +120,11 @@ public abstract class StorageProperties {
         int lives = 1;
         long fence;
         byte @Nullable [] completed;
+        /** What an operator saw last. */
+        @Nullable
+        IdempotenceRecord seen;
+
+        String modelSeen = "";
 
         Id(StorageModel model) {
             this.model = model;
@@ -126,6 +135,14 @@ public abstract class StorageProperties {
             allowed++;
             fence = 0;
             completed = null;
+        }
+
+        boolean deleted(boolean lived) {
+            if (lived) {
+                forget();
+                lives++;
+            }
+            return lived;
         }
 
         void assertInvariants() {
@@ -156,7 +173,9 @@ public abstract class StorageProperties {
                 Tuple.of(2, Act.CRASH),
                 Tuple.of(1, Act.APPLIED),
                 Tuple.of(1, Act.NOT_APPLIED),
-                Tuple.of(1, Act.DELETE));
+                Tuple.of(1, Act.DELETE),
+                Tuple.of(3, Act.LOOK),
+                Tuple.of(3, Act.DELETE_UNCHANGED));
         // One ID has most of the history: short ones are never interesting.
         Arbitrary<Integer> ids = Arbitraries.frequency(Tuple.of(6, 0), Tuple.of(2, 1), Tuple.of(1, 2));
         Arbitrary<Boolean> seldom = Arbitraries.frequency(Tuple.of(9, false), Tuple.of(1, true));
@@ -242,12 +261,26 @@ public abstract class StorageProperties {
                 });
             }
             case DELETE ->
-                compare(step, () -> String.valueOf(storage.delete(id.key)), () -> {
-                    id.forget();
-                    id.lives++;
-                    return String.valueOf(id.model.delete());
-                });
+                compare(
+                        step,
+                        () -> String.valueOf(storage.delete(id.key)),
+                        () -> String.valueOf(id.deleted(id.model.delete())));
+            case LOOK -> look(id);
+            case DELETE_UNCHANGED -> {
+                if (step.takeOver) {
+                    look(id);
+                }
+                compare(
+                        step,
+                        () -> String.valueOf(storage.deleteUnchanged(id.key, id.seen)),
+                        () -> String.valueOf(id.deleted(id.model.deleteUnchanged(id.modelSeen))));
+            }
         }
+    }
+
+    private void look(Id id) {
+        id.seen = storage().find(id.key).orElse(null);
+        id.modelSeen = id.model.look();
     }
 
     private void completeAll(IdempotenceStorage storage, List<Id> ids, Step step, int number) {
