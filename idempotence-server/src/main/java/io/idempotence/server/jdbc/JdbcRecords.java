@@ -317,8 +317,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
         Row[] deleted = new Row[1];
         return run("delete", session -> {
             if (deleted[0] != null) {
-                deleteMark(session, key, deleted[0]);
-                return true;
+                return deleteMarkOf(session, key, deleted[0]);
             }
             for (int tried = 0; tried < MAX_TRIES; tried++) {
                 Row row = session.query(sql().find, id(key), Row::only);
@@ -330,15 +329,19 @@ abstract class JdbcRecords implements IdempotenceStorage {
                         return true;
                     }
                 } else if (session.update(sql().deleteUnchanged, row.unchanged().with("id", key.value())) == 1) {
-                    // Until the mark is deleted, too, it keeps the ID from running. One that is committed meanwhile
-                    // stays.
+                    // Until the mark is deleted, too, it keeps the ID from running.
                     deleted[0] = row;
-                    deleteMark(session, key, row);
-                    return true;
+                    return deleteMarkOf(session, key, row);
                 }
             }
             throw changedTooOften();
         });
+    }
+
+    /** Deletes the mark of a deleted row. Returns false if another one is there: it was committed meanwhile, and the ID is completed. */
+    private boolean deleteMarkOf(Session session, StorageKey key, Row row) throws SQLException {
+        deleteMark(session, key, row);
+        return !inTransaction || !session.query(sql().find, id(key), Row::only).isMarked();
     }
 
     /** Deletes the mark that was read with a row, if there was one and it has not changed. */

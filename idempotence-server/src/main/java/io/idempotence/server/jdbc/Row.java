@@ -128,6 +128,10 @@ record Row(
                 .map(seen -> new Sql.Parameters().with("markFence", seen.fence).with("markExpiresAt", seen.expiresAt));
     }
 
+    boolean isMarked() {
+        return mark != null;
+    }
+
     boolean exists() {
         return state != null;
     }

@@ -7,6 +7,7 @@ import static io.idempotence.server.jdbc.Effects.effects;
 import static io.idempotence.server.jdbc.Effects.run;
 import static io.idempotence.server.jdbc.Effects.storage;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
@@ -212,6 +213,26 @@ class JdbcInTransactionTest {
         run(databases, storage, claim);
         storage.release(claim, Claims.RETENTION);
 
+        assertThat(storage.deleteUnchanged(key, seen)).isFalse();
+
+        assertAppliedWithoutResult(storage.claim(Claims.request(key)));
+    }
+
+    /** It was reported as deleted, and counted as completed afterwards. */
+    @ParameterizedTest
+    @EnumSource
+    void recordThatIsAppliedWhileItIsDeletedIsNotReportedAsDeleted(Databases databases) throws Exception {
+        SpyDataSource spy = new SpyDataSource(databases.pool());
+        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy)
+                .createIfMissing()
+                .inTransaction()
+                .build();
+        Claim claim = Claims.claim(storage, key);
+        IdempotenceRecord seen = storage.find(key).orElseThrow();
+
+        JdbcIdempotenceStorage business = storage(databases);
+        spy.afterNext.set(
+                () -> assertThatCode(() -> run(databases, business, claim)).doesNotThrowAnyException());
         assertThat(storage.deleteUnchanged(key, seen)).isFalse();
 
         assertAppliedWithoutResult(storage.claim(Claims.request(key)));
