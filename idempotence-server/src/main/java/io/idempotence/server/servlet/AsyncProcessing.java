@@ -194,7 +194,11 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
 
     /** Stops holding the response before a dispatch that this filter does not see, because nothing would deliver it. */
     @Override
-    public void beforeDispatch() {
+    public Runnable beforeDispatch() {
+        if (dispatches.isCompleting()) {
+            throw new IllegalStateException("asynchronous processing was completed, and cannot be dispatched any more");
+        }
+        HeldAsyncContext before = dispatchedLast;
         dispatchedLast = latest;
         if (!seesDispatches) {
             buffer.stopHolding();
@@ -202,6 +206,13 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
                 buffer.mayBeEncodedInFront();
             }
         }
+        return () -> dispatchedLast = before;
+    }
+
+    @Override
+    public boolean isDispatched() {
+        HeldAsyncContext started = latest;
+        return started != null && started == dispatchedLast;
     }
 
     /**

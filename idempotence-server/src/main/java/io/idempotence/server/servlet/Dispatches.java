@@ -78,6 +78,11 @@ final class Dispatches {
         return dispatching;
     }
 
+    /** Whether the handler has completed its asynchronous processing in the latest dispatch. */
+    synchronized boolean isCompleting() {
+        return completing;
+    }
+
     synchronized void startedAsync() {
         asyncStarted = true;
     }

@@ -32,7 +32,16 @@ final class HeldAsyncContext implements AsyncContext {
         /** Ends processing whose response was not written or delivered, or only in part. */
         void abort(AsyncContext container, Throwable why);
 
-        void beforeDispatch();
+        /** Whether the handler has dispatched this processing. The container then refuses to complete it. */
+        boolean isDispatched();
+
+        /**
+         * Called before a dispatch.
+         *
+         * @return what to do if the container refuses it
+         * @throws IllegalStateException if the handler has completed the processing, which the container learns only after its dispatch
+         */
+        Runnable beforeDispatch();
 
         /** Wraps a task of the handler, so that it runs inside the execution. */
         Runnable entered(Runnable task);
@@ -69,6 +78,10 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void complete() {
+        if (follower.isDispatched()) {
+            container.complete();
+            return;
+        }
         if (follower.completesAfterDispatch()) {
             return;
         }
@@ -96,20 +109,27 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void dispatch() {
-        follower.beforeDispatch();
-        container.dispatch();
+        dispatch(container::dispatch);
     }
 
     @Override
     public void dispatch(String path) {
-        follower.beforeDispatch();
-        container.dispatch(path);
+        dispatch(() -> container.dispatch(path));
     }
 
     @Override
     public void dispatch(ServletContext context, String path) {
-        follower.beforeDispatch();
-        container.dispatch(context, path);
+        dispatch(() -> container.dispatch(context, path));
+    }
+
+    private void dispatch(Runnable ofContainer) {
+        Runnable undo = follower.beforeDispatch();
+        try {
+            ofContainer.run();
+        } catch (Throwable e) {
+            undo.run();
+            throw e;
+        }
     }
 
     @Override
