@@ -84,6 +84,11 @@ public class IdempotenceServerAutoConfiguration {
         return new ServerShutdown(context, start);
     }
 
+    @Bean
+    static IgnoredStorageCheck idempotenceIgnoredStorageCheck(ConfigurableListableBeanFactory beans) {
+        return new IgnoredStorageCheck(beans);
+    }
+
     /** Meters, where the application has a registry. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(MeterRegistry.class)
