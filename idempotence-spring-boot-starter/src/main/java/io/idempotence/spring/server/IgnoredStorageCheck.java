@@ -23,7 +23,8 @@ final class IgnoredStorageCheck implements SmartInitializingSingleton {
     public void afterSingletonsInstantiated() {
         BeanFactory parent = beans.getParentBeanFactory();
         if (!(parent instanceof ListableBeanFactory ofParent)
-                || beans.getBeanNamesForType(Idempotence.class, true, false).length > 0) {
+                || beans.getBeanNamesForType(Idempotence.class, true, false).length > 0
+                || isDefault()) {
             return;
         }
         String[] ignored = beans.getBeanNamesForType(IdempotenceStorage.class, true, false);
@@ -35,6 +36,11 @@ final class IgnoredStorageCheck implements SmartInitializingSingleton {
                     "Declare a bean of Idempotence over that storage in this context, or move the storage to the parent context,"
                             + " or remove it.");
         }
+    }
+
+    /** Whether the storage of this context is the starter's own, which is not made unless something uses it. */
+    private boolean isDefault() {
+        return beans.getBeanNamesForType(ChosenStorage.class, true, false).length > 0;
     }
 
     private static String quoted(String[] names) {

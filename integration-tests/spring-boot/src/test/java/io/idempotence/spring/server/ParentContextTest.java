@@ -41,8 +41,20 @@ class ParentContextTest {
         }
     }
 
+    @Configuration(proxyBeanMethods = false)
+    static class WithoutStarter {
+        @Bean
+        Idempotence ledger() {
+            return Idempotence.over(IdempotenceStorage.inMemory());
+        }
+    }
+
     private static ConfigurableApplicationContext start(Class<?> child) {
-        return new SpringApplicationBuilder(WithStarter.class)
+        return start(WithStarter.class, child);
+    }
+
+    private static ConfigurableApplicationContext start(Class<?> parent, Class<?> child) {
+        return new SpringApplicationBuilder(parent)
                 .web(WebApplicationType.NONE)
                 .properties("spring.main.banner-mode=off", "idempotence.server.storage=memory")
                 .child(child)
@@ -66,6 +78,15 @@ class ParentContextTest {
         assertThat(output)
                 .contains("'ledgerStorage'", "'idempotence'", "parent context")
                 .contains("Action:", "bean of Idempotence");
+    }
+
+    /** The storage that the starter declares in the child is not the application's, and is never made. */
+    @Test
+    void aParentMayHaveAnIdempotenceWithoutAStorageBean() {
+        try (ConfigurableApplicationContext child = start(WithoutStarter.class, WithStarter.class)) {
+            assertThat(child.getBean(Idempotence.class))
+                    .isSameAs(child.getParent().getBean(Idempotence.class));
+        }
     }
 
     @Test
