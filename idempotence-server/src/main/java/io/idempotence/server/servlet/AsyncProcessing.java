@@ -110,12 +110,18 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         }
     }
 
-    /** In Undertow, asynchronous processing that another thread completes is over at once, and not when the dispatch ends. */
+    /**
+     * In Undertow, asynchronous processing that another thread completes is over at once, and not when the dispatch ends. Elsewhere the
+     * handler may still run in another dispatch.
+     */
     private void watch() {
         AsyncContext begun;
         try {
             begun = container().getAsyncContext();
-        } catch (IllegalStateException itIsOver) {
+        } catch (IllegalStateException notAny) {
+            if (!Wrappers.isOfUndertow(response.target())) {
+                throw notAny;
+            }
             end.finish();
             return;
         }

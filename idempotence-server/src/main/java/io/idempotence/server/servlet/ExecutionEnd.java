@@ -240,8 +240,6 @@ final class ExecutionEnd {
             LOG.warn(
                     "The handler of a late owner failed; its caller gets the response of the owner that took over",
                     exception);
-        } else {
-            headers.addCookies(response.target());
         }
         return gave;
     }

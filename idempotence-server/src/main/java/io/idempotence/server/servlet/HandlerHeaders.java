@@ -1,13 +1,11 @@
 package io.idempotence.server.servlet;
 
-import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 
 /** The headers that a handler sets, kept apart from those of the container and of filters in front. */
@@ -23,9 +21,6 @@ final class HandlerHeaders {
     /** The headers to store as they were when bytes began to leave; null before that, and after the handler has changed some. */
     private @Nullable List<StoredResponse.Header> leaving;
 
-    /** The handler's cookies in Undertow, which keeps cookies through a reset. They wait until the response leaves. */
-    private final List<Cookie> cookies = new CopyOnWriteArrayList<>();
-
     HandlerHeaders(List<String> keptNames) {
         this.keptNames = keptNames;
     }
@@ -38,21 +33,6 @@ final class HandlerHeaders {
         if (name != null && !isOfTheBody(name) && !before.containsKey(name)) {
             before.put(name, container.containsHeader(name) ? List.copyOf(container.getHeaders(name)) : List.of());
         }
-    }
-
-    /** @param leaves whether the handler's response leaves already, so that no other one can leave instead */
-    void addCookie(Cookie cookie, HttpServletResponse container, boolean leaves) {
-        if (leaves || !Wrappers.isOfUndertow(container)) {
-            container.addCookie(cookie);
-        } else {
-            cookies.add(cookie);
-        }
-    }
-
-    /** Call this before the response leaves, or when the container makes one of a failure. */
-    void addCookies(HttpServletResponse container) {
-        cookies.forEach(container::addCookie);
-        cookies.clear();
     }
 
     /** Call this before the handler changes type or encoding. */
@@ -124,11 +104,11 @@ final class HandlerHeaders {
         // These describe the body, which is dropped.
         headers.remove("Content-Type");
         headers.remove("Content-Length");
-        cookies.clear();
         container.reset();
         if (Wrappers.isOfUndertow(container)) {
-            // It keeps the charset, and would add it to the next type.
+            // It keeps the charset, and would add it to the next type. Without it, it sets the type again.
             Wrappers.innermost(container).setCharacterEncoding((String) null);
+            container.reset();
         }
         headers.forEach((name, values) -> {
             for (int i = 0; i < values.size(); i++) {

@@ -32,7 +32,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
     private final ResponseBuffer buffer;
     /** The response that this one is delivered to. In an include, Tomcat may put a wrapper of its own in front of it. */
     private HttpServletResponse target;
-    /** Whether the handler is in an include. There containers ignore what ends a response, its length, cookies and a reset (Servlet 6, 9.3). */
+    /** Whether the handler is in an include. There containers ignore what ends a response, its length and a reset (Servlet 6, 9.3). */
     private BooleanSupplier isIncluded = () -> false;
 
     HeldResponse(HttpServletResponse target, ResponseBuffer buffer) {
@@ -301,9 +301,9 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
 
     @Override
     public void addCookie(Cookie cookie) {
-        if (!isCommitted() && !isIncluded.getAsBoolean()) {
+        if (!isCommitted()) {
             changing("Set-Cookie");
-            buffer.addCookie(cookie, container());
+            super.addCookie(cookie);
         }
     }
 

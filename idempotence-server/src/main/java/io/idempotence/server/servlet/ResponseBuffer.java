@@ -1,7 +1,6 @@
 package io.idempotence.server.servlet;
 
 import jakarta.servlet.ServletOutputStream;
-import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -198,7 +197,6 @@ final class ResponseBuffer implements HandlerOutput {
 
     private void deliverHeld() throws IOException {
         try {
-            headers.addCookies(target());
             if (deferred instanceof DeferredResponse.Failure) {
                 deferred.applyTo(target());
             } else {
@@ -237,7 +235,6 @@ final class ResponseBuffer implements HandlerOutput {
         alone(() -> {
             if (!streaming && !delivered && !dropping) {
                 streaming = true;
-                headers.addCookies(target());
                 headers.leaving(target());
                 body.writeTo(target(), writer != null);
             }
@@ -419,10 +416,6 @@ final class ResponseBuffer implements HandlerOutput {
     void changing(@Nullable String name, HttpServletResponse container) {
         headers.changing(name, container);
         incomplete |= encodingIsOfOthers && "Content-Encoding".equalsIgnoreCase(name);
-    }
-
-    void addCookie(Cookie cookie, HttpServletResponse container) {
-        alone(() -> headers.addCookie(cookie, container, streaming || delivered));
     }
 
     /** Call this before the handler changes type or encoding. */

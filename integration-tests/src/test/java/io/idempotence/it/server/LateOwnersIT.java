@@ -8,6 +8,7 @@ import static io.idempotence.it.wire.Latches.awaitLatch;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.OnAbandoned;
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.server.Idempotence;
@@ -25,9 +26,12 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Owners that lost their lease while their handler ran. */
 class LateOwnersIT extends FilterTestBase {
@@ -108,11 +112,21 @@ class LateOwnersIT extends FilterTestBase {
         assertThat(late.headers().allValues("X-Front")).containsExactly("seen");
         assertThat(late.headers().allValues("X-Frame-Options")).containsExactly("DENY");
         assertThat(late.headers().allValues("Vary")).containsExactly("Origin", "Cookie");
+        // Undertow keeps cookies through a reset, and has no other way to remove one.
         assertThat(late.headers().allValues("Set-Cookie"))
-                .singleElement()
-                .asString()
-                .startsWith("front=f");
+                .hasSize(container == Container.UNDERTOW ? 2 : 1)
+                .anyMatch(cookie -> cookie.startsWith("front=f"));
         assertThat(late.headers().allValues("X-Late")).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"application/json", "none"})
+    @DisplayName("T14: the response in place of a late owner's has its own type and charset, or none")
+    void typeOfALateOwnerIsNotThatOfAnotherResponse(String type) {
+        secondType = type.equals("none") ? null : type;
+        ServletServer server = serveOvertaken("paid by the second", 1000);
+        HttpResponse<byte[]> late = callOvertaken(server, "paid by the second").join();
+        assertThat(text(late)).isEqualTo("paid by the second");
         assertThat(late.headers().allValues("Content-Type"))
                 .isEqualTo(call(server).headers().allValues("Content-Type"));
     }
@@ -122,6 +136,7 @@ class LateOwnersIT extends FilterTestBase {
     }
 
     private End lateEnd = response -> respond(response, 201, "paid by the first");
+    private @Nullable String secondType = "text/plain";
 
     private ServletServer serveOvertaken(String second, int maxResponseBody) {
         Idempotence idempotence = idempotence(new FaultyStorage(redisStorage()).withoutRenewals());
@@ -133,7 +148,7 @@ class LateOwnersIT extends FilterTestBase {
                         lateEnd.end(response);
                     } else {
                         response.setStatus(201);
-                        response.setContentType("application/json");
+                        response.setContentType(secondType);
                         response.getOutputStream().print(second);
                     }
                 },

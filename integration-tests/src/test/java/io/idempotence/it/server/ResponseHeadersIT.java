@@ -181,7 +181,17 @@ class ResponseHeadersIT extends FilterTestBase {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"returns", "streams", "sends an error", "throws", "completes", "includes"})
+    @ValueSource(
+            strings = {
+                "returns",
+                "streams",
+                "sends an error",
+                "throws",
+                "completes",
+                "times out",
+                "includes",
+                "streams what it includes"
+            })
     void cookiesReachTheCallerAsWithoutTheFilter(String how) {
         Handler handler = (request, response) -> {
             response.addCookie(new Cookie("late", how.replace(' ', '-')));
@@ -199,9 +209,13 @@ class ResponseHeadersIT extends FilterTestBase {
                         async.complete();
                     });
                 }
-                case "includes" -> {
+                case "times out" -> request.startAsync().setTimeout(100);
+                case "includes", "streams what it includes" -> {
                     if (request.getDispatcherType() == DispatcherType.REQUEST) {
                         request.getRequestDispatcher("/included").include(request, response);
+                    } else {
+                        response.addCookie(new Cookie("included", "i"));
+                        respond(response, 201, how.equals("includes") ? "paid" : "x".repeat(1000));
                     }
                 }
                 default -> respond(response, 201, "paid");
