@@ -216,9 +216,16 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     }
 
     @Override
-    public boolean isDispatched() {
+    public boolean completedDispatched(AsyncContext container) {
         HeldAsyncContext started = latest;
-        return started != null && started == dispatchedLast;
+        if (started == null || started != dispatchedLast) {
+            return false;
+        }
+        // Undertow does not refuse it. It runs the dispatch, but would announce the end before.
+        if (!Wrappers.isOfUndertow(response.target())) {
+            container.complete();
+        }
+        return true;
     }
 
     /**

@@ -32,8 +32,13 @@ final class HeldAsyncContext implements AsyncContext {
         /** Ends processing whose response was not written or delivered, or only in part. */
         void abort(AsyncContext container, Throwable why);
 
-        /** Whether the handler has dispatched this processing. The container then refuses to complete it. */
-        boolean isDispatched();
+        /**
+         * Has the container complete processing that the handler has dispatched.
+         *
+         * @return false if it has not dispatched it, so that nothing is done
+         * @throws IllegalStateException if the container refuses this
+         */
+        boolean completedDispatched(AsyncContext container);
 
         /**
          * Called before a dispatch.
@@ -78,11 +83,7 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void complete() {
-        if (follower.isDispatched()) {
-            container.complete();
-            return;
-        }
-        if (follower.completesAfterDispatch()) {
+        if (follower.completedDispatched(container) || follower.completesAfterDispatch()) {
             return;
         }
         try {

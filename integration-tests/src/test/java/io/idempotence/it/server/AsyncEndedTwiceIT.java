@@ -2,6 +2,7 @@ package io.idempotence.it.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.idempotence.it.container.Container;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import jakarta.servlet.AsyncContext;
@@ -73,7 +74,8 @@ class AsyncEndedTwiceIT extends FilterTestBase {
         assertThat(text(found)).isEqualTo(text(expected)).isNotEmpty();
         awaitReplay(server, found);
         assertThat(runs).hasValue(1);
-        if (!second.equals(first)) {
+        // Undertow refuses few of them.
+        if (!second.equals(first) && container != Container.UNDERTOW) {
             assertThat(thrown).isEqualTo(expectedThrown).containsExactly("java.lang.IllegalStateException");
         }
     }
