@@ -96,11 +96,13 @@ class DeadConnectionTest {
                 IdempotenceId id = IdempotenceId.of("order-" + i);
                 calls.add(start(() -> idempotence.execute(id, () -> "paid")));
             }
-            await("one waits for the server, the others for the connection")
-                    .until(() -> threads.stream()
-                                    .filter(DeadConnectionTest::isParked)
-                                    .count()
-                            >= CALLERS - 1);
+            await("one waits for the server, the others for the connection").until(() -> {
+                for (FutureTask<String> call : calls) {
+                    // One that has ended has failed: no request gets through.
+                    assertThat(call.isDone() ? call.get() : null).isNull();
+                }
+                return threads.stream().filter(DeadConnectionTest::isParked).count() >= CALLERS - 1;
+            });
             wire.letGo();
             for (FutureTask<String> call : calls) {
                 assertThat(call.get()).isEqualTo("paid");
