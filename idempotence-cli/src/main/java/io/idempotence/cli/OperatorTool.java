@@ -5,6 +5,9 @@ import io.idempotence.server.storage.CorruptRecordException;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.BufferedOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
@@ -92,15 +95,13 @@ public final class OperatorTool {
      * @param args see {@code --help}
      */
     public static void main(String[] args) {
-        System.exit(run(WatchedStream.standardOutput(), System.err, Terminal.system(), System.getenv(), args));
+        System.exit(
+                run(new FileOutputStream(FileDescriptor.out), System.err, Terminal.system(), System.getenv(), args));
     }
 
     static int run(
-            WatchedStream watched,
-            PrintStream err,
-            Terminal terminal,
-            Map<String, String> environment,
-            String... args) {
+            OutputStream stdout, PrintStream err, Terminal terminal, Map<String, String> environment, String... args) {
+        WatchedStream watched = new WatchedStream(stdout);
         PrintStream out = new PrintStream(new BufferedOutputStream(watched), false, StandardCharsets.UTF_8);
         int exitCode;
         try {

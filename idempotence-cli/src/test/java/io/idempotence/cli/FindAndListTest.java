@@ -184,7 +184,7 @@ class FindAndListTest {
             @Override
             public void write(int b) throws IOException {
                 if (++written[0] > 500) {
-                    throw new IOException("Daten\u00fcbergabe unterbrochen");
+                    ToolOnRedis.CLOSED_PIPE.write(b);
                 }
             }
         };

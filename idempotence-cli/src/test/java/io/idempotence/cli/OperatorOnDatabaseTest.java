@@ -239,9 +239,8 @@ class OperatorOnDatabaseTest {
     private int execute(String... args) {
         out.reset();
         err.reset();
-        WatchedStream stdout = new WatchedStream(out, false);
         PrintStream stderr = new PrintStream(err, true, StandardCharsets.UTF_8);
-        return OperatorTool.run(stdout, stderr, Terminal.system(), environment, args);
+        return OperatorTool.run(out, stderr, Terminal.system(), environment, args);
     }
 
     private static String text(ByteArrayOutputStream bytes) {

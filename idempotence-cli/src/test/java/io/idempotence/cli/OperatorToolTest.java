@@ -1,12 +1,17 @@
 package io.idempotence.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIOException;
 
 import io.idempotence.ClosedPort;
 import io.idempotence.IdempotenceId;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Iterator;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -76,16 +81,42 @@ class OperatorToolTest {
         assertThat(tool.errors()).contains(tool.address);
     }
 
+    /** A failed write of an output that does not block, or whose connection broke, was taken for a reader that wants no more. */
+    @ParameterizedTest
+    @ValueSource(strings = {"Resource temporarily unavailable", "Connection reset by peer", ""})
+    void outputThatIsLostAndThatItsReaderStillWantsIsThree(String why) {
+        assertThat(tool.run(ToolOnRedis.failing(why.isEmpty() ? null : why), "stats"))
+                .isEqualTo(3);
+        assertThat(tool.errors()).contains("the output is not complete").contains(why);
+    }
+
     @Test
-    void tellsAPipeWhoseReaderMayLeaveFromAFile(@TempDir Path folder) throws Exception {
+    void pipeThatItsReaderClosedIsNoFailure(@TempDir Path folder) throws Exception {
         Path pipe = folder.resolve("pipe");
         assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor())
                 .isZero();
-        assertThat(WatchedStream.isPipe(pipe)).isTrue();
-        assertThat(WatchedStream.isPipe(Files.createFile(folder.resolve("file"))))
-                .isFalse();
-        assertThat(WatchedStream.isPipe(Path.of("/dev/full"))).isFalse();
-        assertThat(WatchedStream.isPipe(folder.resolve("none"))).isFalse();
+        RandomAccessFile reader = new RandomAccessFile(pipe.toFile(), "rw");
+        try (FileOutputStream writer = new FileOutputStream(pipe.toFile())) {
+            reader.close();
+            assertThat(tool.run(writer, "stats")).isZero();
+        }
+        assertThat(tool.errors()).isEmpty();
+    }
+
+    @Test
+    void firstFailureOfTheOutputCounts() {
+        WatchedStream watched = new WatchedStream(new OutputStream() {
+            private final Iterator<OutputStream> outputs =
+                    List.of(ToolOnRedis.FULL_DISK, ToolOnRedis.CLOSED_PIPE).iterator();
+
+            @Override
+            public void write(int b) throws IOException {
+                outputs.next().write(b);
+            }
+        });
+        assertThatIOException().isThrownBy(() -> watched.write(1));
+        assertThatIOException().isThrownBy(() -> watched.write(1));
+        assertThat(watched.failure()).isEqualTo("No space left on device");
     }
 
     @Test

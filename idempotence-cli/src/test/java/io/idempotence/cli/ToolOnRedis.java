@@ -20,7 +20,10 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
 import java.net.URI;
+import java.nio.channels.Channels;
+import java.nio.channels.Pipe;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -31,6 +34,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import picocli.CommandLine;
@@ -45,7 +49,7 @@ final class ToolOnRedis implements AfterEachCallback {
     static final Duration RETENTION = Duration.ofHours(1);
 
     static final OutputStream FULL_DISK = failing("No space left on device");
-    static final OutputStream CLOSED_PIPE = failing("Daten\u00fcbergabe unterbrochen");
+    static final OutputStream CLOSED_PIPE = closedPipe();
 
     private static final String PASSWORD = "open/sesame@42";
     private static final SecureRandom RANDOM = new SecureRandom();
@@ -70,13 +74,23 @@ final class ToolOnRedis implements AfterEachCallback {
         assertThat(output() + errors()).doesNotContain("sesame");
     }
 
-    private static OutputStream failing(String why) {
+    static OutputStream failing(@Nullable String why) {
         return new OutputStream() {
             @Override
             public void write(int b) throws IOException {
                 throw new IOException(why);
             }
         };
+    }
+
+    private static OutputStream closedPipe() {
+        try {
+            Pipe pipe = Pipe.open();
+            pipe.source().close();
+            return Channels.newOutputStream(pipe.sink());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private static EmbeddedRedis startRedis() {
@@ -130,8 +144,7 @@ final class ToolOnRedis implements AfterEachCallback {
 
     private int execute(OutputStream stream, String... args) {
         err.reset();
-        WatchedStream watched = new WatchedStream(stream, stream != FULL_DISK);
-        return OperatorTool.run(watched, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
+        return OperatorTool.run(stream, new PrintStream(err, true, StandardCharsets.UTF_8), person, environment, args);
     }
 
     String output() {
