@@ -95,12 +95,20 @@ final class JdbcErrors {
             return "TLS failed; the JVM must trust the server's certificate";
         }
         if (cause instanceof SQLException refused) {
-            // The driver of PostgreSQL has one state for both.
-            return "08004".equals(refused.getSQLState())
+            if (hasTooManyConnections(refused)) {
+                return "the server has too many connections; make the pools smaller, or its max_connections larger";
+            }
+            // The driver of PostgreSQL has one state for both, and no codes. Servers of other makers have a code.
+            return "08004".equals(refused.getSQLState()) && refused.getErrorCode() == 0
                     ? "the server demands a password and got none, or has no TLS and was asked for it (08004)"
                     : refusal(refused);
         }
         return null;
+    }
+
+    private static boolean hasTooManyConnections(SQLException e) {
+        return e.getErrorCode() == 1040 // MySQL and MariaDB, with the state 08004
+                || "53300".equals(e.getSQLState()); // PostgreSQL
     }
 
     /** The innermost SQLSTATE in parentheses; empty if there is none. */

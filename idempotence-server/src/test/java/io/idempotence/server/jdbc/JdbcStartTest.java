@@ -22,6 +22,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 
@@ -128,6 +129,29 @@ class JdbcStartTest {
     }
 
     // ---- connections that are not had
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "08004 | 1040 | the server has too many connections; make the pools smaller, or its max_connections larger",
+                "53300 | 0    | the server has too many connections; make the pools smaller, or its max_connections larger",
+                "08004 | 0    | the server demands a password and got none, or has no TLS and was asked for it (08004)",
+                "08004 | 1159 | no connection, or no free connection in the pool in time (08004)",
+                "28000 | 1045 | user or password refused (28000)"
+            })
+    void saysWhyThereIsNoConnection(String state, int code, String why) {
+        DataSource refusing = new DelegatingDataSource(Databases.H2.pool()) {
+            @Override
+            public Connection getConnection() throws SQLException {
+                throw new SQLException("wrapped", new SQLException("s3cret", state, code));
+            }
+        };
+        assertThatThrownBy(() -> JdbcIdempotenceStorage.builder(refusing).build())
+                .isInstanceOf(StorageUnavailableException.class)
+                .hasMessageEndingWith(why)
+                .hasMessageNotContaining("s3cret");
+    }
 
     @Test
     void callThatGetsNoConnectionHasCertainlyWrittenNothing() throws Exception {
