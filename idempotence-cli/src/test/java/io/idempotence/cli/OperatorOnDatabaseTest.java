@@ -1,6 +1,7 @@
 package io.idempotence.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.IdempotenceAdmin;
@@ -17,24 +18,32 @@ import io.zonky.test.db.postgres.embedded.EmbeddedPostgres;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Proxy;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.sql.Connection;
 import java.sql.Driver;
 import java.sql.DriverManager;
+import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import javax.net.ssl.SSLException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The commands of the tool on a database. */
 class OperatorOnDatabaseTest {
@@ -164,11 +173,13 @@ class OperatorOnDatabaseTest {
                     .close();
             assertThat(execute("stats", "--jdbc", server.replace("user=postgres", "user=clerk")))
                     .isEqualTo(3);
-            assertThat(text(err)).contains("the user lacks a right (42501)");
+            assertThat(text(err)).contains("the user lacks a right (42501)").doesNotContain("parameters of the URL");
         }
-        assertThat(execute("stats", "--jdbc", "jdbc:postgresql://127.0.0.1:1/orders"))
+        assertThat(execute("stats", "--jdbc", "jdbc:postgresql://127.0.0.1:1/orders?ssl=false"))
                 .isEqualTo(3);
-        assertThat(text(err)).contains("nothing accepts connections at its address");
+        assertThat(text(err))
+                .contains("nothing accepts connections at its address")
+                .doesNotContain("parameters of the URL");
     }
 
     /** The tool hung, because the driver of PostgreSQL ignores the login timeout of the DriverManager. */
@@ -183,32 +194,60 @@ class OperatorOnDatabaseTest {
         }
     }
 
+    static List<Arguments> failuresAndWhetherParametersMayBeWrong() {
+        return List.of(
+                arguments(new SQLException("TLS", "08000", -1, new SSLException("untrusted")), true),
+                arguments(new SQLException("the server has no TLS", "08000", -1), true),
+                arguments(new SQLException("no TLS or no password", "08004"), true),
+                arguments(new SQLException("too many connections", "08004", 1040), false),
+                arguments(new SQLException("host", "08000", -1, new UnknownHostException("db")), false),
+                arguments(new SQLException("port", "08000", -1, new ConnectException("refused")), false),
+                arguments(new SQLException("password", "28000", 1045), false));
+    }
+
+    /** Each failure of a URL with parameters was followed by the advice to check them. */
+    @ParameterizedTest
+    @MethodSource("failuresAndWhetherParametersMayBeWrong")
+    void namesTheParametersOfTheUrlWhereTheyMayBeWrong(SQLException failure, boolean mayBe) throws Exception {
+        Driver driver = failing(failure);
+        DriverManager.registerDriver(driver);
+        try {
+            assertThat(execute("stats", "--jdbc", "jdbc:failing:db?ssl=sesame")).isEqualTo(3);
+            assertThat(text(err).contains("check the parameters of the URL")).isEqualTo(mayBe);
+        } finally {
+            DriverManager.deregisterDriver(driver);
+        }
+    }
+
     /** The JVM ended with 1, which means that there is no record. */
     @Test
     void driverThatLacksAClassIsThree() throws Exception {
-        Driver incomplete = (Driver) Proxy.newProxyInstance(
-                getClass().getClassLoader(), new Class<?>[] {Driver.class}, (self, method, args) -> {
+        Driver incomplete = failing(new NoClassDefFoundError("com/example/Codec"));
+        DriverManager.registerDriver(incomplete);
+        try {
+            assertThat(execute("find", "order-7", "--jdbc", "jdbc:failing:db")).isEqualTo(3);
+            assertThat(text(err)).contains("com/example/Codec");
+        } finally {
+            DriverManager.deregisterDriver(incomplete);
+        }
+    }
+
+    private static Driver failing(Throwable failure) {
+        return (Driver) Proxy.newProxyInstance(
+                OperatorOnDatabaseTest.class.getClassLoader(), new Class<?>[] {Driver.class}, (self, method, args) -> {
                     switch (method.getName()) {
-                        case "connect" -> throw new NoClassDefFoundError("com/example/Codec");
+                        case "connect" -> throw failure;
                         case "acceptsURL" -> {
-                            return String.valueOf(args[0]).startsWith("jdbc:incomplete:");
+                            return String.valueOf(args[0]).startsWith("jdbc:failing:");
                         }
                         case "equals" -> {
                             return self == args[0];
                         }
                         default -> {
-                            return method.getReturnType() == String.class ? "incomplete" : 0;
+                            return method.getReturnType() == String.class ? "failing" : 0;
                         }
                     }
                 });
-        DriverManager.registerDriver(incomplete);
-        try {
-            assertThat(execute("find", "order-7", "--jdbc", "jdbc:incomplete:db"))
-                    .isEqualTo(3);
-            assertThat(text(err)).contains("com/example/Codec");
-        } finally {
-            DriverManager.deregisterDriver(incomplete);
-        }
     }
 
     /** What the transaction of {@code order-7} did is committed, and its record says that nobody knows. */
