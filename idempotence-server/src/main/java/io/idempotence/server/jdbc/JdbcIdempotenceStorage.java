@@ -306,7 +306,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * @throws IllegalArgumentException if the database is not supported, or the {@code DataSource} lends the connection of the
          *     running transaction
          * @throws IllegalStateException if a table is missing, differs from the schema file, or can have several rows per ID
-         * @throws StorageUnavailableException if the database does not respond
+         * @throws StorageUnavailableException if the database does not respond, or refuses the user or a right that {@code build} needs. Never
+         *     with {@link #lazyStart}
          */
         public JdbcIdempotenceStorage build() {
             if (table.equals(appliedTable)) {
