@@ -4,6 +4,7 @@ import io.idempotence.internal.Causes;
 import io.idempotence.server.redis.internal.RedisErrors;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
+import java.util.Arrays;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.exceptions.JedisAccessControlException;
@@ -30,6 +31,20 @@ final class JedisErrors {
     /** Whether there was no reply within the timeout of the connection: the server is slow or has silently disappeared. */
     static boolean isTimeout(Throwable e) {
         return Causes.has(e, SocketTimeoutException.class);
+    }
+
+    /** Whether a start failed because of a timeout, which the driver may only have kept as a suppressed exception. */
+    static boolean hasTimedOut(Throwable e) {
+        return hasTimedOut(e, 3);
+    }
+
+    /** @param depth a limit, because exceptions may form a cycle */
+    private static boolean hasTimedOut(Throwable e, int depth) {
+        return isTimeout(e)
+                || (depth > 0
+                        && Causes.of(e)
+                                .flatMap(cause -> Arrays.stream(cause.getSuppressed()))
+                                .anyMatch(suppressed -> hasTimedOut(suppressed, depth - 1)));
     }
 
     /** Whether the settings may be for another kind of server: one that responds, but with an error that has no code of its own. */

@@ -17,6 +17,7 @@ import redis.clients.jedis.ConnectionPoolConfig;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.Protocol;
+import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisMovedDataException;
@@ -36,6 +37,7 @@ public final class RedisConnector {
     /** The delay before a lost Sentinel is subscribed to again. Until then it cannot announce a new primary. */
     private static final Duration LISTEN_AGAIN = Duration.ofSeconds(1);
 
+    private static final String CHECK = "; check that it runs, that the address is right, and the credentials";
     private static final int MAX_CONNECTIONS = 64;
     private static final byte[] NEVER_WRITTEN = RedisCall.bytes("idem:connect-check");
 
@@ -139,7 +141,12 @@ public final class RedisConnector {
     }
 
     private Redis connectSentinel(String primaryName) {
-        SentineledConnectionProvider provider = opened(name(), () -> sentineled(primaryName));
+        SentineledConnectionProvider provider;
+        try {
+            provider = sentineled(primaryName);
+        } catch (JedisException e) {
+            throw unusable(name(), whyNoSentinel(e, primaryName), e);
+        }
         PooledRedis redis = new PooledRedis.Primary(name(), provider, limits(), replicaWait, provider::close);
         return verified(redis, List.of());
     }
@@ -202,17 +209,24 @@ public final class RedisConnector {
     }
 
     private StorageUnavailableException unavailable(String name, RuntimeException e) {
-        String why = wrongServer(e)
-                .orElseGet(() ->
-                        JedisErrors.reason(e) + "; check that it runs, that the address is right, and the credentials");
-        return StorageUnavailableException.notSent(name + " cannot be used: " + why, e);
+        // The Sentinels have named a primary, so they are not why it failed.
+        boolean mayBeWrong = primaryName == null && JedisErrors.mayBeOfAnotherKind(e) && !JedisErrors.hasTimedOut(e);
+        Optional<String> wrong = mayBeWrong ? new WrongServer(addresses, clientConfig).forRecords() : Optional.empty();
+        return unusable(name, wrong.orElseGet(() -> JedisErrors.reason(e) + CHECK), e);
     }
 
-    private Optional<String> wrongServer(RuntimeException e) {
-        if (primaryName != null) {
-            return WrongServer.forSentinels(addresses, sentinelConfig, primaryName);
-        }
-        return JedisErrors.mayBeOfAnotherKind(e) ? WrongServer.forRecords(addresses, clientConfig) : Optional.empty();
+    private String whyNoSentinel(JedisException e, String primaryName) {
+        WrongServer sentinels = new WrongServer(addresses, sentinelConfig);
+        return sentinels.forSentinels(primaryName).orElseGet(() -> {
+            String silent = sentinels.silent(e).map(why -> " (" + why + ")").orElse("");
+            return e instanceof JedisConnectionException
+                    ? JedisErrors.reason(e) + silent + CHECK
+                    : "the Sentinels know no primary of this name" + silent + "; check the name";
+        });
+    }
+
+    private static StorageUnavailableException unusable(String name, String why, RuntimeException e) {
+        return StorageUnavailableException.notSent(name + " cannot be used: " + why, e);
     }
 
     private void checkSetUp(PooledRedis redis) {
