@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIOException;
 
 import io.idempotence.ClosedPort;
 import io.idempotence.IdempotenceId;
+import io.idempotence.server.redis.EmbeddedRedis;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -77,8 +78,12 @@ class OperatorToolTest {
         assertThat(tool.run("stats", "--redis", "redis://" + tool.address + "/99"))
                 .isEqualTo(3);
         assertThat(tool.errors()).contains(tool.address + " has no database 99");
-        assertThat(tool.run("stats", "--sentinel", "orders")).isEqualTo(3);
-        assertThat(tool.errors()).contains(tool.address);
+        try (EmbeddedRedis withoutPassword = EmbeddedRedis.start()) {
+            String address = withoutPassword.address();
+            assertThat(tool.run("stats", "--redis", address, "--sentinel", "orders"))
+                    .isEqualTo(3);
+            assertThat(tool.errors()).contains(address + " is no Sentinel");
+        }
     }
 
     /** A failed write of an output that does not block, or whose connection broke, was taken for a reader that wants no more. */
