@@ -50,14 +50,7 @@ final class DeleteCommand extends ChangingCommand {
         if (!agreed(seen, "Delete it? The next attempt will run the operation as a first one.")) {
             return notDone(output);
         }
-        IdempotenceAdmin.Deleted deleted;
-        try {
-            deleted = seen.isPresent() ? admin.delete(seen.get()) : admin.deleteUnreadable(key);
-        } catch (CorruptRecordException e) {
-            err().println("nothing was deleted: since it was read, the record has become unreadable: " + e.getMessage()
-                    + "; read it again");
-            return notDone(output);
-        }
+        IdempotenceAdmin.Deleted deleted = seen.isPresent() ? admin.delete(seen.get()) : admin.deleteUnreadable(key);
         if (output.isJson()) {
             output.object(deleted.fields());
         }

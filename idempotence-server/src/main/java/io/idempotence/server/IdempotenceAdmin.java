@@ -206,7 +206,6 @@ public final class IdempotenceAdmin {
      *
      * @param seen the record as the person saw it
      * @return whether the record was deleted, or what it is now
-     * @throws CorruptRecordException if it cannot be read now
      */
     public Deleted delete(IdempotenceRecord seen) {
         return deleted(checked(seen.key()), seen);
@@ -215,16 +214,20 @@ public final class IdempotenceAdmin {
     /**
      * Forgets an ID whose record cannot be read. Otherwise as {@link #delete}.
      *
-     * @return whether the record was deleted, or what it is now, if it can be read
+     * @return whether the record was deleted, or what it is now
      */
     public Deleted deleteUnreadable(StorageKey key) {
         return deleted(checked(key), null);
     }
 
     private Deleted deleted(StorageKey key, @Nullable IdempotenceRecord seen) {
-        return changing(() -> storage.deleteUnchanged(key, seen))
-                ? new Deleted(true, Optional.empty())
-                : new Deleted(false, storage.find(key));
+        try {
+            return changing(() -> storage.deleteUnchanged(key, seen))
+                    ? new Deleted(true, Optional.empty())
+                    : new Deleted(false, storage.find(key));
+        } catch (CorruptRecordException e) {
+            return new Deleted(false, Optional.empty(), Optional.of(String.valueOf(e.getMessage())));
+        }
     }
 
     private static boolean changing(BooleanSupplier change) {
@@ -298,9 +301,15 @@ public final class IdempotenceAdmin {
      *
      * @param isDone whether this call deleted the record. If not, it was not found as it was read; a driver that sends a call twice may have
      *     deleted it before
-     * @param now the record as it is now, if it has changed since it was read; empty if it was deleted, or is gone
+     * @param now the record as it is now, if it has changed since it was read; empty if it was deleted, is gone, or cannot be read now
+     * @param unreadable why it cannot be read now; empty otherwise
      */
-    public record Deleted(boolean isDone, Optional<IdempotenceRecord> now) {
+    public record Deleted(boolean isDone, Optional<IdempotenceRecord> now, Optional<String> unreadable) {
+        /** The result for a record that can be read, or is gone. */
+        public Deleted(boolean isDone, Optional<IdempotenceRecord> now) {
+            this(isDone, now, Optional.empty());
+        }
+
         /**
          * What tools say about it.
          *
@@ -310,6 +319,9 @@ public final class IdempotenceAdmin {
             if (isDone) {
                 return "deleted: the next attempt runs the operation";
             }
+            if (unreadable.isPresent()) {
+                return "nothing was deleted: the record is unreadable now: " + unreadable.get() + "; read it again";
+            }
             return now.map(record -> "nothing was deleted: the record has changed since it was read, and is "
                             + record.state().label() + " now; read it again")
                     .orElse("nothing was deleted: there is no such record any more");
@@ -318,7 +330,7 @@ public final class IdempotenceAdmin {
         /**
          * What tools print as JSON.
          *
-         * @return {@code deleted} and {@code message}; and {@code record}, unless it was deleted, or is gone
+         * @return {@code deleted} and {@code message}; and {@code record}, unless it was deleted, is gone, or cannot be read now
          */
         public Map<String, Object> fields() {
             Map<String, Object> fields = new LinkedHashMap<>();

@@ -210,43 +210,32 @@ final class IdempotenceEndpoint {
             @org.springframework.lang.Nullable @Nullable Boolean force,
             @org.springframework.lang.Nullable @Nullable Long fence) {
         return respond(() -> {
+            boolean forced = Boolean.TRUE.equals(force);
+            StorageKey parsed = StorageKey.parse(key);
+            Optional<IdempotenceRecord> seen;
             try {
-                return deleted(StorageKey.parse(key), Boolean.TRUE.equals(force), fence);
+                seen = admin.get().find(parsed);
             } catch (CorruptRecordException e) {
-                return Map.of(
-                        "deleted",
-                        false,
-                        "message",
-                        "nothing was deleted: since it was read, the record has become unreadable: " + e.getMessage()
-                                + "; read it again");
+                return forced
+                        ? admin.get().deleteUnreadable(parsed).fields()
+                        : refused(
+                                e.getMessage()
+                                        + "; a newer version may have written it after its operation was done. Check the business data",
+                                "add force=true");
             }
+            if (seen.isEmpty()) {
+                return Map.of("deleted", false, "message", "no such record");
+            }
+            String danger = danger(seen.get().state());
+            if (danger != null && (!forced || fence == null)) {
+                return refused(danger, "add force=true, and fence= with the fence of the record as you saw it");
+            }
+            boolean changed = fence != null && fence != seen.get().fence();
+            IdempotenceAdmin.Deleted deleted = changed
+                    ? new IdempotenceAdmin.Deleted(false, seen)
+                    : admin.get().delete(seen.get());
+            return deleted.fields();
         });
-    }
-
-    private Map<String, Object> deleted(StorageKey key, boolean forced, @Nullable Long fence) {
-        Optional<IdempotenceRecord> seen;
-        try {
-            seen = admin.get().find(key);
-        } catch (CorruptRecordException e) {
-            return forced
-                    ? admin.get().deleteUnreadable(key).fields()
-                    : refused(
-                            e.getMessage()
-                                    + "; a newer version may have written it after its operation was done. Check the business data",
-                            "add force=true");
-        }
-        if (seen.isEmpty()) {
-            return Map.of("deleted", false, "message", "no such record");
-        }
-        String danger = danger(seen.get().state());
-        if (danger != null && (!forced || fence == null)) {
-            return refused(danger, "add force=true, and fence= with the fence of the record as you saw it");
-        }
-        boolean changed = fence != null && fence != seen.get().fence();
-        return (changed
-                        ? new IdempotenceAdmin.Deleted(false, seen)
-                        : admin.get().delete(seen.get()))
-                .fields();
     }
 
     private static Map<String, Object> refused(String danger, String fix) {
