@@ -182,15 +182,19 @@ class JdbcInTransactionTest {
         assertThat(Claims.claim(storage, second).fence()).isEqualTo(1);
     }
 
+    private static JdbcIdempotenceStorage spied(SpyDataSource spy) {
+        return JdbcIdempotenceStorage.builder(spy)
+                .createIfMissing()
+                .inTransaction()
+                .build();
+    }
+
     /** It was reported as changed, because it had lost its row. */
     @ParameterizedTest
     @EnumSource
     void deadlockBetweenTheDeletionsOfARecordAndItsMarkIsRepeated(Databases databases) throws Exception {
         SpyDataSource spy = new SpyDataSource(databases.pool());
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy)
-                .createIfMissing()
-                .inTransaction()
-                .build();
+        JdbcIdempotenceStorage storage = spied(spy);
         Claim claim = Claims.claim(storage, key);
         run(databases, storage, claim);
         storage.complete(claim, new byte[1], Claims.RETENTION);
@@ -223,10 +227,7 @@ class JdbcInTransactionTest {
     @EnumSource
     void recordThatIsAppliedWhileItIsDeletedIsNotReportedAsDeleted(Databases databases) throws Exception {
         SpyDataSource spy = new SpyDataSource(databases.pool());
-        JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy)
-                .createIfMissing()
-                .inTransaction()
-                .build();
+        JdbcIdempotenceStorage storage = spied(spy);
         Claim claim = Claims.claim(storage, key);
         IdempotenceRecord seen = storage.find(key).orElseThrow();
 
