@@ -1,11 +1,9 @@
 package io.idempotence.cli;
 
-import io.idempotence.internal.Causes;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
 import io.idempotence.server.storage.IdempotenceStorage;
 import io.idempotence.server.storage.StorageUnavailableException;
-import java.io.IOException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.sql.DriverManager;
@@ -15,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
-import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
@@ -176,26 +173,10 @@ final class StorageOptions {
         try {
             return builder.build();
         } catch (StorageUnavailableException e) {
-            String address = withoutParameters(url);
-            String hint = address.equals(url) || !mayBeOfParameters(e)
-                    ? ""
-                    : "; check the parameters of the URL, too, such as sslmode";
-            throw new StorageUnavailableException(address + " cannot be used: " + e.getMessage() + hint, e);
+            throw new StorageUnavailableException(withoutParameters(url) + " cannot be used: " + e.getMessage(), e);
         } catch (IllegalStateException e) {
             throw new IllegalArgumentException(e.getMessage(), e);
         }
-    }
-
-    /** Whether TLS failed, or a server that responds wants another kind of connection. */
-    private static boolean mayBeOfParameters(StorageUnavailableException e) {
-        return Causes.has(e, SSLException.class)
-                || (!Causes.has(e, IOException.class)
-                        && Causes.of(e).anyMatch(cause -> cause instanceof SQLException refused && isOfKind(refused)));
-    }
-
-    private static boolean isOfKind(SQLException e) {
-        return "08000".equals(e.getSQLState()) // MariaDB's driver, among others
-                || ("08004".equals(e.getSQLState()) && e.getErrorCode() == 0); // PostgreSQL's driver
     }
 
     /** Removes the parameters of a URL, which may contain a password. */

@@ -2,6 +2,7 @@ package io.idempotence.server.jdbc;
 
 import io.idempotence.internal.Causes;
 import io.idempotence.server.storage.StorageUnavailableException;
+import java.io.IOException;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
 import java.sql.SQLException;
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The meaning of a database's errors for the storage, by their SQLSTATE and code. */
 final class JdbcErrors {
+    private static final String CHECK_THE_URL = "; check the parameters of the URL, too, such as sslmode";
     private static final String SAFE_STATE = "[0-9A-Z]{5}";
 
     private JdbcErrors() {}
@@ -81,7 +83,8 @@ final class JdbcErrors {
                 .filter(Objects::nonNull)
                 .findFirst()
                 .map(why -> "no connection: " + why)
-                .orElseGet(() -> "no connection, or no free connection in the pool in time" + state(e));
+                .orElseGet(() -> "no connection, or no free connection in the pool in time" + state(e)
+                        + (mayBeOfTheUrl(e) ? CHECK_THE_URL : ""));
     }
 
     private static @Nullable String whyNoConnection(Throwable cause) {
@@ -92,7 +95,7 @@ final class JdbcErrors {
             return "nothing accepts connections at its address; check that it runs, its host and its port";
         }
         if (cause instanceof SSLException) {
-            return "TLS failed; the JVM must trust the server's certificate";
+            return "TLS failed; the JVM must trust the server's certificate" + CHECK_THE_URL;
         }
         if (cause instanceof SQLException refused) {
             if (hasTooManyConnections(refused)) {
@@ -101,9 +104,18 @@ final class JdbcErrors {
             // The driver of PostgreSQL has one state for both, and no codes. Servers of other makers have a code.
             return "08004".equals(refused.getSQLState()) && refused.getErrorCode() == 0
                     ? "the server demands a password and got none, or has no TLS and was asked for it (08004)"
+                            + CHECK_THE_URL
                     : refusal(refused);
         }
         return null;
+    }
+
+    /** Whether a server responds, but wants another kind of connection. MariaDB's driver, among others, has no better state for that. */
+    private static boolean mayBeOfTheUrl(Exception e) {
+        return !Causes.has(e, IOException.class)
+                && Causes.of(e)
+                        .anyMatch(cause ->
+                                cause instanceof SQLException failure && "08000".equals(failure.getSQLState()));
     }
 
     private static boolean hasTooManyConnections(SQLException e) {

@@ -136,7 +136,7 @@ class JdbcStartTest {
             value = {
                 "08004 | 1040 | the server has too many connections; make the pools smaller, or its max_connections larger",
                 "53300 | 0    | the server has too many connections; make the pools smaller, or its max_connections larger",
-                "08004 | 0    | the server demands a password and got none, or has no TLS and was asked for it (08004)",
+                "08004 | 0    | the server demands a password and got none, or has no TLS and was asked for it (08004); check the parameters of the URL, too, such as sslmode",
                 "08004 | 1159 | no connection, or no free connection in the pool in time (08004)",
                 "28000 | 1045 | user or password refused (28000)"
             })
