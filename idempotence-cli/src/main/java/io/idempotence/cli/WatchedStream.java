@@ -26,7 +26,7 @@ final class WatchedStream extends FilterOutputStream {
         return reason.equals(textOfClosedPipe()) ? null : reason;
     }
 
-    /** What a write into a pipe fails with whose reader has closed it. The text is in the language of the system, so this fails one. */
+    /** The text of a write that fails because the pipe's reader has closed it, in the language of the system. */
     private static @Nullable String textOfClosedPipe() {
         try {
             Pipe pipe = Pipe.open();

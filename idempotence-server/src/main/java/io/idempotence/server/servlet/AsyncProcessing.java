@@ -221,7 +221,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
         if (started == null || started != dispatchedLast) {
             return false;
         }
-        // Undertow does not refuse it. It runs the dispatch, but would announce the end before.
+        // Undertow runs the dispatch nevertheless, but would announce the end before it.
         if (!Wrappers.isOfUndertow(response.target())) {
             container.complete();
         }

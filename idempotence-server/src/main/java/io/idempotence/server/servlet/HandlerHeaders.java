@@ -106,7 +106,7 @@ final class HandlerHeaders {
         headers.remove("Content-Length");
         container.reset();
         if (Wrappers.isOfUndertow(container)) {
-            // It keeps the charset, and would add it to the next type. Without it, it sets the type again.
+            // Undertow keeps the charset, and would add it to the next type. Removing it sets the old type again.
             Wrappers.innermost(container).setCharacterEncoding((String) null);
             container.reset();
         }

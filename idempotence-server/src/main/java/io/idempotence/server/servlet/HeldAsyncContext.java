@@ -33,9 +33,9 @@ final class HeldAsyncContext implements AsyncContext {
         void abort(AsyncContext container, Throwable why);
 
         /**
-         * Has the container complete processing that the handler has dispatched.
+         * Completes processing that the handler has dispatched before.
          *
-         * @return false if it has not dispatched it, so that nothing is done
+         * @return false if the handler has not dispatched it, and nothing was done
          * @throws IllegalStateException if the container refuses this
          */
         boolean completedDispatched(AsyncContext container);
