@@ -119,6 +119,15 @@ class DuplicateWaitEventsTest {
     void unknownOutcomes(Where where) {
         ClaimedExecution execution = run(where);
         threeWait();
+        CompletableFuture<Void> polls = new CompletableFuture<>();
+        if (where == Where.HERE) {
+            // One between the mark and the end of the wait would say so, too.
+            storage.before((what, key) -> {
+                if (what == FaultyStorage.Call.FIND) {
+                    polls.join();
+                }
+            });
+        }
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
             execution.finish(Verdict.UNKNOWN, ClaimResult.noResult());
             assertRefused(Refusal.OUTCOME_UNKNOWN);
@@ -126,6 +135,8 @@ class DuplicateWaitEventsTest {
             assertThat(log.warnings())
                     .hasSize(where == Where.HERE ? 1 : 2)
                     .allMatch(warning -> warning.getFormattedMessage().startsWith("UNKNOWN: "));
+        } finally {
+            polls.complete(null);
         }
         if (where == Where.HERE) {
             // The execution itself, which was marked.
