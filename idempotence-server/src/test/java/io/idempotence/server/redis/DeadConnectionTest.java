@@ -7,6 +7,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceListener;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -80,6 +81,8 @@ class DeadConnectionTest {
         StorageStates states = new StorageStates();
         ConnectionPoolConfig one = new ConnectionPoolConfig();
         one.setMaxTotal(1);
+        // Its default is half a second, and all callers must wait at once.
+        one.setMaxWait(Duration.ofMinutes(1));
         RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
                 .pool(one)
                 .client(DefaultJedisClientConfig.builder()
