@@ -140,7 +140,8 @@ final class RetryingMethodHandler implements MethodHandler {
         private Request lastRequest() {
             Request request = call.lastRequest();
             if (request == null) {
-                throw new IllegalStateException("there was a response without a request");
+                throw new IllegalStateException(
+                        "there was a response without a request; expected the request to be recorded before its response");
             }
             return request;
         }

@@ -100,7 +100,8 @@ final class Dispatches {
     /** Fails unless a listener would be called. A handler may catch this, and write its response in another way. */
     void requireAsync() {
         if (!container().isAsyncStarted()) {
-            throw new IllegalStateException("asynchronous processing was not started");
+            throw new IllegalStateException(
+                    "asynchronous processing was not started; call startAsync() before a listener is set");
         }
     }
 

@@ -53,7 +53,8 @@ interface HandlerOutput {
         public void setWriteListener(WriteListener listener) {
             Objects.requireNonNull(listener, "listener");
             if (hasListener) {
-                throw new IllegalStateException("setWriteListener() was called for this response");
+                throw new IllegalStateException(
+                        "setWriteListener() was called for this response, so another listener is not accepted; set only one");
             }
             dispatches.requireAsync();
             hasListener = true;

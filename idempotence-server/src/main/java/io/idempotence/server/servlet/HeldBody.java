@@ -66,7 +66,8 @@ final class HeldBody {
 
     ServletInputStream stream() {
         if (reader != null) {
-            throw new IllegalStateException("getReader() was called for this request");
+            throw new IllegalStateException(
+                    "getReader() was called for this request, so getInputStream() is not available; use one of them");
         }
         if (stream == null) {
             stream = new BodyStream(unread(), dispatches);
@@ -76,7 +77,8 @@ final class HeldBody {
 
     BufferedReader reader(boolean strict) throws UnsupportedEncodingException {
         if (stream != null) {
-            throw new IllegalStateException("getInputStream() was called for this request");
+            throw new IllegalStateException(
+                    "getInputStream() was called for this request, so getReader() is not available; use one of them");
         }
         if (reader == null) {
             CodingErrorAction onError = strict ? CodingErrorAction.REPORT : CodingErrorAction.REPLACE;
@@ -273,7 +275,8 @@ final class HeldBody {
         public void setReadListener(ReadListener listener) {
             Objects.requireNonNull(listener, "listener");
             if (this.listener != null) {
-                throw new IllegalStateException("setReadListener() was called for this request");
+                throw new IllegalStateException(
+                        "setReadListener() was called for this request, so another listener is not accepted; set only one");
             }
             dispatches.requireAsync();
             this.listener = listener;

@@ -121,8 +121,8 @@ public final class IdempotenceFilterBuilder {
     private static String unsafe(String method) {
         String upper = method.toUpperCase(Locale.ROOT);
         if (upper.isBlank() || FilterConfiguration.SAFE_METHODS.contains(upper)) {
-            throw new IllegalArgumentException(
-                    "methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
+            throw new IllegalArgumentException((upper.isBlank() ? "a method is blank" : upper + " is a safe method")
+                    + "; methods may be POST, PATCH, PUT, DELETE or one of your own, not GET, HEAD, OPTIONS or TRACE");
         }
         return upper;
     }

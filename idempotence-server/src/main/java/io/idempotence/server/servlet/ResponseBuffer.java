@@ -280,7 +280,8 @@ final class ResponseBuffer implements HandlerOutput {
 
     ServletOutputStream stream(Outlet through) {
         if (writer != null) {
-            throw new IllegalStateException("getWriter() was called for this response");
+            throw new IllegalStateException(
+                    "getWriter() was called for this response, so getOutputStream() is not available; use one of them");
         }
         through(through);
         if (stream == null) {
@@ -291,7 +292,8 @@ final class ResponseBuffer implements HandlerOutput {
 
     PrintWriter writer(Outlet through) throws IOException {
         if (stream != null) {
-            throw new IllegalStateException("getOutputStream() was called for this response");
+            throw new IllegalStateException(
+                    "getOutputStream() was called for this response, so getWriter() is not available; use one of them");
         }
         through(through);
         if (writer == null) {
@@ -406,7 +408,8 @@ final class ResponseBuffer implements HandlerOutput {
 
     private void mustNotBeCommitted() {
         if (isCommitted()) {
-            throw new IllegalStateException("the response is committed");
+            throw new IllegalStateException(
+                    "the response is committed, so it cannot be reset, redirected or made an error; do so before the first flush");
         }
     }
 

@@ -165,7 +165,7 @@ public final class ScopeHistory {
         public IdempotenceId id() {
             IdempotenceId known = id;
             if (known == null) {
-                throw new IllegalStateException("this call has no ID");
+                throw new IllegalStateException("this call has no ID; expected one to be chosen before it is read");
             }
             return known;
         }

@@ -54,7 +54,7 @@ class ServerBadInputTest {
                 "idempotence.server.policy.failure-rule| keep     | release-on-system-failure, release-if-nothing-took-effect",
                 "idempotence.server.storage            | mongo    | auto, redis, jedis, jdbc, memory",
                 "idempotence.server.namespace          | a b      | namespace must be 1 to 64 characters",
-                "idempotence.server.methods            | POST,GET | not GET, HEAD, OPTIONS or TRACE",
+                "idempotence.server.methods            | POST,GET | GET is a safe method; methods may be POST",
                 "idempotence.server.max-request-body   | 2GB      | maxRequestBody must be 0 to 1073741824 bytes",
                 "idempotence.server.max-memory         | 1KB      | maxMemory must be at least 1048576 bytes",
                 "idempotence.server.max-waiting        | -1       | maxWaiting must be 0 to 1000000",
