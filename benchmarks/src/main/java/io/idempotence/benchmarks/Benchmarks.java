@@ -5,7 +5,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ScopeType;
 
-/** Runs measurements; prints and draws their results. What was measured and what it means: {@code docs/benchmarks.md}. */
+/** The command that runs measurements, and prints and draws their results. For what they mean, see {@code docs/benchmarks.md}. */
 @Command(
         name = "bench",
         sortOptions = false,

@@ -3,7 +3,7 @@ package io.idempotence.benchmarks;
 import java.io.PrintStream;
 import java.time.Duration;
 
-/** Prints how far a measurement is and how long it still takes, by the time that it took so far. */
+/** A display of how far a measurement is and how long it still takes, by the time that it took so far. */
 final class Countdown {
     private final PrintStream out;
     private final int steps;

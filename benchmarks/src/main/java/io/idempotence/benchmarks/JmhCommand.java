@@ -25,7 +25,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** JMH over both halves, without a network. In each round every benchmark gets a JVM of its own, one after the other. */
+/** The JMH benchmarks of both halves, without a network. In each round every benchmark gets a JVM of its own, one after the other. */
 @Command(name = "jmh", sortOptions = false, description = "Time and allocation of single steps of both halves.")
 final class JmhCommand implements Callable<Integer> {
     private static final Map<String, String> TITLES = Map.of(

@@ -10,7 +10,7 @@ import java.time.LocalDate;
 import java.util.Locale;
 import java.util.stream.Stream;
 
-/** What is measured on. */
+/** The machine that is measured on. */
 final class Machine {
     private static final Path PROCESSORS = Path.of("/proc/cpuinfo");
     private static final OperatingSystemMXBean SYSTEM = ManagementFactory.getOperatingSystemMXBean();

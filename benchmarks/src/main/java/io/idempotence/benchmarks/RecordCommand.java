@@ -12,7 +12,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import redis.clients.jedis.Jedis;
 
-/** What a record takes of a Redis server's memory. */
+/** The measurement of how much of a Redis server's memory a record takes. */
 @Command(name = "record", sortOptions = false, description = "Memory of one record, and of a million, in Redis.")
 final class RecordCommand implements Callable<Integer> {
     @Option(names = "--records", defaultValue = "200000", description = "made to measure many (${DEFAULT-VALUE})")

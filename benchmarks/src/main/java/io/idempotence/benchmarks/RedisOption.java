@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Which Redis server is measured. */
+/** The choice of the Redis server that is measured. */
 final class RedisOption {
     @Option(
             names = "--redis-server",

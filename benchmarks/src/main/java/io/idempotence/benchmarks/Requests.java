@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** What one protected request asks of a storage. */
+/** The calls of a storage that one protected request makes. */
 final class Requests {
     static final String NAMESPACE = "payments";
     static final Duration LEASE = Duration.ofSeconds(30);

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** What is to be closed when a measurement is over, the last one first. */
+/** Resources that are closed when a measurement is over, the last one first. */
 final class Resources implements AutoCloseable {
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
 

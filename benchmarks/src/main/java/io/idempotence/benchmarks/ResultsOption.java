@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Where results go: standard output, a folder, and the documentation if asked for. */
+/** The destinations of results: standard output, a folder, and the documentation if asked for. */
 final class ResultsOption {
     /** The page of the documentation, and the folder of its plots. */
     private static final String PAGE = "benchmarks.md";

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.Option;
 
-/** How long a comparison takes. */
+/** The options for how long a comparison takes. */
 final class RoundsOption {
     @Option(names = "--rounds", defaultValue = "7", description = "rounds that count (${DEFAULT-VALUE})")
     private int rounds;

@@ -3,7 +3,7 @@ package io.idempotence.benchmarks;
 import org.HdrHistogram.Histogram;
 
 /**
- * What one variant did in one round.
+ * The measurements of one variant in one round.
  *
  * @param nanos how long the round took
  * @param latencies of every operation, in nanoseconds; its count is the number of operations

@@ -21,7 +21,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.Pipeline;
 import redis.clients.jedis.params.SetParams;
 
-/** Whether a request costs the same however many records live. One server for each number of records, measured in turn. */
+/** The measurement of whether a request costs the same however many records live. One server for each number of them, measured in turn. */
 @Command(
         name = "scale",
         sortOptions = false,

@@ -35,7 +35,7 @@ enum ServerVariant {
             Comparison.DATABASE,
             at -> onPostgreSql(at, "&options=-c%20synchronous_commit=off", IdempotencePolicy.defaults()));
 
-    /** What a variant is compared with others for. */
+    /** The comparison to which a variant belongs. */
     enum Comparison {
         FIRST_REQUESTS,
         REPLAYS,
@@ -43,7 +43,7 @@ enum ServerVariant {
     }
 
     /**
-     * What the application of a variant finds.
+     * The surroundings of the application of a variant.
      *
      * @param redis directly or behind a slow network
      * @param jdbcUrl of PostgreSQL, or empty
@@ -51,7 +51,7 @@ enum ServerVariant {
      */
     record Surroundings(HostAndPort redis, String jdbcUrl, Resources resources) {}
 
-    /** Sets up the application of a variant. */
+    /** The set-up of the application of a variant. */
     @FunctionalInterface
     private interface SetUp {
         Consumer<ServletContext> in(Surroundings surroundings) throws Exception;

@@ -3,7 +3,7 @@ package io.idempotence.benchmarks;
 import java.io.IOException;
 import java.util.function.ToDoubleFunction;
 
-/** What became of the targets. */
+/** The targets, and whether they were met. */
 final class Targets {
     private final Table table = new Table("<target", "median", "rounds", "<");
 

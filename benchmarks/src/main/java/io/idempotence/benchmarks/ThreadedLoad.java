@@ -20,7 +20,7 @@ final class ThreadedLoad implements Variant.Load, AutoCloseable {
     private final Callable<? extends Caller> newCaller;
     private final List<Caller> callers = new ArrayList<>();
 
-    /** What one thread does. */
+    /** The caller of one thread. */
     @FunctionalInterface
     interface Caller extends AutoCloseable {
         /** Returns false if it was refused. */

@@ -6,7 +6,7 @@ import java.lang.management.ManagementFactory;
 import java.util.Arrays;
 
 /**
- * What was used since the processes started.
+ * The resources that were used since the processes started.
  *
  * @param cpuNanos processor time of the JVM that is measured
  * @param allocatedBytes what the live threads of that JVM allocated

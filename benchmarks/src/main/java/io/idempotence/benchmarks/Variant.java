@@ -10,7 +10,7 @@ import java.util.function.Supplier;
  * @param load does it for a while
  */
 record Variant(String name, Load load) {
-    /** Does the same thing again and again. */
+    /** A load that does the same thing again and again. */
     @FunctionalInterface
     interface Load {
         Sample run(Duration duration) throws Exception;

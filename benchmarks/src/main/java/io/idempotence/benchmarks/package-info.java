@@ -1,4 +1,4 @@
-/** What both halves cost. Every comparison runs its variants in turn, in one run, and compares within a round. */
+/** Measurements of what both halves cost. Every comparison runs its variants in turn, in one run, and compares within a round. */
 @NullMarked
 package io.idempotence.benchmarks;
 

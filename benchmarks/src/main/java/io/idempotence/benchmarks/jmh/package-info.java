@@ -1,4 +1,4 @@
-/** What single steps cost, without network and storage. */
+/** Measurements of what single steps cost, without network and storage. */
 @NullMarked
 package io.idempotence.benchmarks.jmh;
 

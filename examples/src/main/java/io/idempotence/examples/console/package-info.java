@@ -1,4 +1,4 @@
-/** What the programs among the examples know about where they are started. */
+/** The surroundings in which the programs among the examples are started. */
 @NullMarked
 package io.idempotence.examples.console;
 

@@ -16,7 +16,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Pays the orders of a book, each once. It may be killed at any moment and started again.
+ * A job that pays the orders of a book, each once. It may be killed at any moment and started again.
  *
  * <p>Killed before the ID is in the book: nothing was sent. Killed after that: the next run sends the same call under the same
  * ID, and the provider responds with the payment that was made, or makes it now.

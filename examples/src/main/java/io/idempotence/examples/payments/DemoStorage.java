@@ -9,7 +9,7 @@ import java.net.ServerSocket;
 import java.util.function.Supplier;
 import redis.embedded.RedisServer;
 
-/** Where the two providers remember IDs: each provider connects for itself. Closing stops what was started here. */
+/** The storage in which the two providers remember IDs: each provider connects for itself. Closing stops what was started here. */
 public final class DemoStorage implements AutoCloseable {
     private static final String HINT = "; use --redis host:port or --storage memory";
 

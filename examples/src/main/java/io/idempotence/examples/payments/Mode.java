@@ -1,6 +1,6 @@
 package io.idempotence.examples.payments;
 
-/** What is compared. */
+/** One of the two ways to retry that are compared. */
 enum Mode {
     /** Feign's own retry against providers without the filter. */
     PLAIN_RETRY("plain retry"),

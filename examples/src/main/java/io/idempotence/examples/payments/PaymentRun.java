@@ -30,7 +30,7 @@ import org.HdrHistogram.ConcurrentHistogram;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Pays the orders 1 to {@code calls} over a network, in one mode, and counts what happened. Used once. */
+/** A run that pays the orders 1 to {@code calls} over a network, in one mode, and counts what happened. Used once. */
 final class PaymentRun implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PaymentRun.class);
 

@@ -21,8 +21,8 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /**
- * Pays a few hundred orders twice over: with a plain retry, then with the pair, over the same lossy network. Exit code 0 if the pair
- * paid every order exactly once, 1 if it did not, 2 if the options are wrong, 3 if the demo could not run.
+ * A demo that pays a few hundred orders twice over: with a plain retry, then with the pair, over the same lossy network. Exit code 0 if the
+ * pair paid every order exactly once, 1 if it did not, 2 if the options are wrong, 3 if the demo could not run.
  */
 @Command(
         name = "payments",

@@ -8,7 +8,7 @@ import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 
-/** Shows how far a mode has come: a moving bar on a terminal, five plain lines elsewhere. Thread-safe. */
+/** A display of how far a mode has come: a moving bar on a terminal, five plain lines elsewhere. Thread-safe. */
 abstract class Progress implements AutoCloseable {
     abstract void step();
 

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.function.Function;
 
-/** Says in plain text what came out. */
+/** The results of a demo as plain text. */
 final class Report {
     private Report() {}
 

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What one mode did.
+ * The result of one mode.
  *
  * @param mode what was measured
  * @param calls how many orders were to be paid, one call each

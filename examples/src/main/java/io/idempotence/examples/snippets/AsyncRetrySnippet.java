@@ -13,7 +13,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.function.BiConsumer;
 
-/** As {@link RetrySnippet}, for a client that returns futures. */
+/** The code of {@link RetrySnippet} for a client that returns futures. */
 public final class AsyncRetrySnippet {
     private final Payments payments;
     private final ScheduledExecutorService timer;

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 public final class StorageUnavailableException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
-    /** What is certain about a failed call. */
+    /** The certainty about the effect of a failed call. */
     public enum Certainty {
         /** Nothing: it may or may not have taken effect. */
         NONE,

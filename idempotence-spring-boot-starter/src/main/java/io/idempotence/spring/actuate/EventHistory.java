@@ -21,7 +21,7 @@ final class EventHistory implements IdempotenceListener {
         this.clock = clock;
     }
 
-    /** What the page plots. */
+    /** A series that the page plots. */
     enum Series {
         REPLAYED("Replayed", "a caller lost a response and got it again"),
         REFUSED("Refused", "a duplicate met a running attempt, or one ID came with two contents"),

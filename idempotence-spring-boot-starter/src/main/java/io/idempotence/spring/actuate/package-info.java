@@ -1,4 +1,4 @@
-/** What operators use: the Actuator endpoint, the console page, and observations. */
+/** The tools of operators: the Actuator endpoint, the console page, and observations. */
 @NullMarked
 package io.idempotence.spring.actuate;
 

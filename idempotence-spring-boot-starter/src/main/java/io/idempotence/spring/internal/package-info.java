@@ -1,4 +1,4 @@
-/** What the parts of the starter share: faults of the set-up and their analyses, and the names of properties. */
+/** Code that the parts of the starter share: faults of the set-up and their analyses, and the names of properties. */
 @NullMarked
 package io.idempotence.spring.internal;
 

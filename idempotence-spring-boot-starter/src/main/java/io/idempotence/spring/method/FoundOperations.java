@@ -29,7 +29,7 @@ final class FoundOperations implements IdempotentOperations, SmartInitializingSi
     private final OperationSources sources;
 
     /**
-     * What applies where the annotation sets nothing. Not the filter's {@code RequestSettings}, whose servlet types an application without
+     * The settings where the annotation sets nothing. Not the filter's {@code RequestSettings}, whose servlet types an application without
      * requests lacks.
      */
     private record Fallback(IdempotencePolicy policy, Duration maxWait) {}

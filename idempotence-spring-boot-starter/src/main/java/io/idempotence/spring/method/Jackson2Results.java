@@ -13,7 +13,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.reflect.Type;
 
-/** JSON by Jackson 2. */
+/** The JSON codec over Jackson 2. */
 final class Jackson2Results implements JsonResults {
     private final ObjectMapper mapper;
 

@@ -9,7 +9,7 @@ import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.cfg.DateTimeFeature;
 import tools.jackson.databind.exc.InvalidDefinitionException;
 
-/** JSON by Jackson 3. */
+/** The JSON codec over Jackson 3. */
 final class Jackson3Results implements JsonResults {
     private final ObjectMapper mapper;
 

@@ -4,7 +4,7 @@ import java.util.stream.Collectors;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
-/** Explains an {@link OperationFaultsException}. */
+/** The failure analyzer for {@link OperationFaultsException}. */
 final class OperationFaultsFailureAnalyzer extends AbstractFailureAnalyzer<OperationFaultsException> {
     @Override
     protected FailureAnalysis analyze(Throwable rootFailure, OperationFaultsException found) {

@@ -28,7 +28,8 @@ import org.springframework.context.support.GenericApplicationContext;
 import redis.embedded.RedisServer;
 
 /**
- * Starts PostgreSQL, Redis, the payment service, the network and the shop, and prints where to look. Ctrl-C stops all of it.
+ * A demo that starts PostgreSQL, Redis, the payment service, the network and the shop, and prints where to look. Ctrl-C stops
+ * all of it.
  *
  * <p>One process holds both applications only to make one command of it. They share nothing but the class path.
  */

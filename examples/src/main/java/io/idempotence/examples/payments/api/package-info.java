@@ -1,4 +1,4 @@
-/** What travels between consumer and provider. */
+/** The requests and responses between consumer and provider. */
 @NullMarked
 package io.idempotence.examples.payments.api;
 

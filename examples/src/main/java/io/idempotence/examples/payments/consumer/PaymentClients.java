@@ -11,7 +11,7 @@ import io.idempotence.client.feign.IdempotentFeign;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
-/** Makes {@link PaymentClient}s. Both kinds have the same timeouts, the same number of attempts and about the same waits between them. */
+/** A factory for two kinds of {@link PaymentClient}. Both have the same timeouts, the same number of attempts and about the same waits. */
 public final class PaymentClients {
     /** How long an attempt waits for its response. */
     public static final Duration READ_TIMEOUT = Duration.ofMillis(300);

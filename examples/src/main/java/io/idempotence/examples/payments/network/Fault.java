@@ -1,6 +1,6 @@
 package io.idempotence.examples.payments.network;
 
-/** What the network does to one request. */
+/** A fault of the network at one request. */
 public enum Fault {
     /** Nothing: request and response pass. */
     NONE("none", 62),

@@ -3,7 +3,7 @@ package io.idempotence.examples.payments.network;
 import java.util.SplittableRandom;
 
 /**
- * Which fault hits which request.
+ * A choice of the fault that hits each request.
  *
  * <p>A plan depends on nothing but seed, order number and attempt: the same seed spoils the same attempts at the same orders, whoever
  * makes them and in whatever sequence. Immutable.

@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries each request to one of the providers and does to it what a {@link FaultPlan} says. Attempts at an order go to the providers in
- * turn, so that a retry meets the other instance.
+ * A network that carries each request to one of the providers with the fault of a {@link FaultPlan}. Attempts at an order go to the
+ * providers in turn, so that a retry meets the other instance.
  *
  * <p>It speaks as much HTTP/1.1 as the demo needs: one request per connection, a body with a {@code Content-Length}. Thread-safe.
  */

@@ -1,4 +1,4 @@
-/** What lies between consumer and provider, and loses things. */
+/** The network between consumer and provider, which loses requests and responses. */
 @NullMarked
 package io.idempotence.examples.payments.network;
 

@@ -8,7 +8,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 
-/** {@code POST /payments} makes a payment. It has no code for retries and does not look for duplicates. */
+/** The servlet behind {@code POST /payments}, which makes a payment. It has no code for retries and does not look for duplicates. */
 final class PaymentServlet extends HttpServlet {
     private static final long serialVersionUID = 1L;
 

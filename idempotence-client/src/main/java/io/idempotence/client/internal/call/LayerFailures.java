@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the failure of a layer, such as a circuit breaker, means for the work below that layer: one call, or a default method and the calls
- * that it makes. Used for layers that handle the failure before the proxy sees it. Thread-safe.
+ * The meaning of the failure of a layer, such as a circuit breaker, for the work below that layer: one call, or a default method and the
+ * calls that it makes. Used for layers that handle the failure before the proxy sees it. Thread-safe.
  */
 public final class LayerFailures {
     private static final ThreadBound<LayerFailures> CURRENT = new ThreadBound<>();

@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Ends requests of Apache HttpClient 5. HttpClient itself closes the connection of a cancelled request once, and then forgets it. It
- * connects nevertheless if that connection had no socket yet, or if the host has a further address. All access is by reflection, because
+ * A canceller of requests of Apache HttpClient 5. HttpClient itself closes the connection of a cancelled request once, and then forgets
+ * it. It connects nevertheless if that connection had no socket yet, or if the host has a further address. All access is by reflection, because
  * this module does not depend on HttpClient, and HttpClient does not show the connection.
  */
 public final class ApacheRequests {

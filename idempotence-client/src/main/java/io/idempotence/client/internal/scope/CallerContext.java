@@ -5,7 +5,7 @@ import io.idempotence.client.internal.scope.ThreadBound.Task;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the ID of a call depends on in the thread that makes it.
+ * The part of a thread's state on which the IDs of its calls depend.
  *
  * @param scope the scope, or null if there is none
  * @param inbound the request whose handler makes the call, or null if there is none

@@ -1,6 +1,6 @@
 package io.idempotence.examples.orders.network;
 
-/** What goes wrong with the next payment request. */
+/** A fault of the next payment request. */
 public enum Fault {
     NONE("Nothing", "The request and its response pass."),
     LOSE_RESPONSE(

@@ -12,7 +12,7 @@ import io.idempotence.examples.orders.shop.PaymentsClient.PaymentRequest;
 import java.util.function.Supplier;
 import org.springframework.stereotype.Service;
 
-/** Pays orders. It has no retry loop: the starter retries, always under the same ID. */
+/** The checkout, which pays orders. It has no retry loop: the starter retries, always under the same ID. */
 @Service
 class Checkout {
     private final PaymentsClient payments;

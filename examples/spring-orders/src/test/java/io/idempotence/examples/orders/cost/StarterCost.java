@@ -17,8 +17,8 @@ import java.util.stream.Collectors;
 import redis.embedded.RedisServer;
 
 /**
- * Measures what the starter costs an application that uses nothing of it: time to start, and time of a request without an ID. It runs the
- * same application with and without the starter's jars, in turn, and prints medians.
+ * A measurement of what the starter costs an application that uses nothing of it: time to start, and time of a request without an ID. It
+ * runs the same application with and without the starter's jars, in turn, and prints medians.
  */
 final class StarterCost {
     private static final int STARTS = 15;
