@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import org.junit.jupiter.api.Test;
 
-/** What {@link ClassCycles} calls a cycle, shown on small ones. */
+/** Tests of what {@link ClassCycles} calls a cycle, on small ones. */
 class ClassCyclesTest {
     private static void check(Class<?>... types) {
         ClassCycles.none().check(new ClassFileImporter().importClasses(types));

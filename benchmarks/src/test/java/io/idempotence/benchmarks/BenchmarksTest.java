@@ -22,7 +22,7 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.RedisClient;
 
-/** That the benchmarks still run; what they measure here means nothing. */
+/** Tests that the benchmarks still run; what they measure here means nothing. */
 class BenchmarksTest {
     private static final String BRIEF = "--rounds 1 --warm-ups 1 --seconds 0.1";
 

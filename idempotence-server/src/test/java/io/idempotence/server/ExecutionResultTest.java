@@ -13,7 +13,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** What {@link Idempotence#execute} returns, the first time and again. */
+/** Tests of what {@link Idempotence#execute} returns, the first time and again. */
 class ExecutionResultTest {
     @RegisterExtension
     private final FaultyProvider provider = new FaultyProvider();

@@ -42,7 +42,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import redis.clients.jedis.Jedis;
 
-/** What operators do, on a real Redis. */
+/** Tests of what operators do, on a real Redis. */
 class IdempotenceAdminTest {
     private static final Duration LEASE = Duration.ofMillis(30);
     private static final Duration RETENTION = Duration.ofHours(1);

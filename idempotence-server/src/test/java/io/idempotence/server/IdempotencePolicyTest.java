@@ -12,7 +12,7 @@ import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** Which outcome keeps an ID, which releases it, and what a policy may say. */
+/** Tests of which outcome keeps an ID, which releases it, and what a policy may contain. */
 class IdempotencePolicyTest {
     private static IdempotencePolicy of(FailureRule rule) {
         return IdempotencePolicy.builder().failureRule(rule).build();

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Jedis;
 
-/** What business code without HTTP sees, on a real Redis that can be killed. */
+/** Tests of what business code without HTTP sees, on a real Redis that can be killed. */
 class IdempotenceTest {
     private final IdempotenceId id = IdempotenceId.of("order-4711");
     private final AtomicInteger runs = new AtomicInteger();

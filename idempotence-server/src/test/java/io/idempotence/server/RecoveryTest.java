@@ -40,7 +40,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** How an operation's rules treat abandoned executions and exceptions. */
+/** Tests of how an operation's rules treat abandoned executions and exceptions. */
 class RecoveryTest {
     private static final Duration LEASE = Duration.ofMillis(20);
     private static final SecureRandom RANDOM = new SecureRandom();

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** When a storage counts as down, and which of its callers are kept out then. */
+/** Tests of when a storage counts as down, and which of its callers are kept out then. */
 class StorageGuardTest {
     private static final ThreadFactory PROBES = DaemonThreads.named("idempotence-probes");
     private final ExecutorService callers = Executors.newCachedThreadPool();

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What requests, executions and the log see of a storage that is down for a while. */
+/** Tests of what requests, executions and the log see of a storage that is down for a while. */
 class StorageOutageTest {
     private final IdempotenceStorage memory = IdempotenceStorage.inMemory();
     private final FaultyStorage storage = new FaultyStorage(memory);

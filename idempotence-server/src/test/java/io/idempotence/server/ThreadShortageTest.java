@@ -29,7 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What executions and their duplicates see of a process that has reached its limit of threads. */
+/** Tests of what executions and their duplicates see of a process that has reached its limit of threads. */
 class ThreadShortageTest {
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What callers and policies see of what work throws. */
+/** Tests of what callers and policies see of what work throws. */
 class WorkExceptionsTest {
     private static final class NeitherExceptionNorError extends Throwable {
         private static final long serialVersionUID = 1L;

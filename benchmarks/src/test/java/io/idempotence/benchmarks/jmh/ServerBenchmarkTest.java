@@ -6,7 +6,7 @@ import io.idempotence.server.storage.IdempotenceStorage;
 import java.time.Clock;
 import org.junit.jupiter.api.Test;
 
-/** That a step which did something else is never measured as a fast one. */
+/** Tests that a step which did something else is never measured as a fast one. */
 class ServerBenchmarkTest {
     private static final Clock CLOCK = Clock.systemUTC();
 

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the READMEs show is what is compiled here. */
+/** Tests that what the READMEs show is what is compiled here. */
 class ReadmeTest {
     private static final Path ROOT = Path.of("..");
     private static final Path SNIPPETS = Path.of("src/main/java/io/idempotence/examples/snippets");

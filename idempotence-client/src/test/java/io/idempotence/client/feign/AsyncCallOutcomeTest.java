@@ -41,7 +41,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** How calls end that return a future: cancelled, given up by their caller, or past their deadline. */
+/** Tests of how calls end that return a future: cancelled, given up by their caller, or past their deadline. */
 class AsyncCallOutcomeTest extends FeignTestBase {
     private final CountDownLatch ended = new CountDownLatch(1);
 

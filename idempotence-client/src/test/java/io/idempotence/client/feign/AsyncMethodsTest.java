@@ -18,7 +18,7 @@ import kotlin.coroutines.Continuation;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Which methods return a future. */
+/** Tests of which methods return a future. */
 class AsyncMethodsTest extends FeignTestBase {
     @RegisterExtension
     private final AsyncCalls async = new AsyncCalls(this);

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledForJreRange;
 import org.junit.jupiter.api.condition.JRE;
 
-/** Which ID a call carries: its caller's header, its scope's, one derived from the inbound request, or a new one. */
+/** Tests of which ID a call carries: its caller's header, its scope's, one derived from the inbound request, or a new one. */
 class IdSelectionTest extends FeignTestBase {
     private static final IdempotenceId JOB = IdempotenceId.of("job-1");
 

@@ -6,7 +6,7 @@ import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.function.Consumer;
 
-/** Starts a real PostgreSQL server on a free port. Closing it stops it. */
+/** A real PostgreSQL server on a free port. Closing it stops it. */
 public final class EmbeddedPostgreSql {
     private static final Duration START_TIMEOUT = Duration.ofSeconds(60);
     private static final int PORT_ATTEMPTS = 3;

@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** How many rows a batch of the cleanup deletes. */
+/** Tests of how many rows a batch of the cleanup deletes. */
 class ExpiredRowsTest {
     private final List<Integer> asked = new CopyOnWriteArrayList<>();
 

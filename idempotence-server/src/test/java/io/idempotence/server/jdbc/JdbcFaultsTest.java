@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What callers see when the database fails. */
+/** Tests of what callers see when the database fails. */
 class JdbcFaultsTest {
     /** A statement timeout that is soon over, and longer than a busy machine pauses. */
     private static final Duration SOON = Duration.ofSeconds(3);

@@ -205,7 +205,7 @@ class JdbcStartTest {
         }
     }
 
-    /** Stands for Druid's pool and, with an int, Tomcat's. Their jars are no dependencies of the tests. */
+    /** A stand-in for Druid's pool and, with an int, Tomcat's. Their jars are no dependencies of the tests. */
     public static final class MaxWait extends DelegatingDataSource {
         private final long millis;
 
@@ -219,7 +219,7 @@ class JdbcStartTest {
         }
     }
 
-    /** Stands for DBCP2's pool. */
+    /** A stand-in for DBCP2's pool. */
     public static final class MaxWaitMillis extends DelegatingDataSource {
         private final int millis;
 

@@ -4,7 +4,7 @@ import java.time.Duration;
 import org.awaitility.Awaitility;
 import redis.clients.jedis.Jedis;
 
-/** What a storage must not leave behind when it is closed or could not be opened. */
+/** The things that a storage must not leave behind when it is closed or could not be opened. */
 final class LeftBehind {
     private LeftBehind() {}
 

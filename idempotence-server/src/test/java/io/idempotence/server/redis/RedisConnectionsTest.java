@@ -26,7 +26,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
-/** Which failures close connections that have not failed themselves. */
+/** Tests of which failures close connections that have not failed themselves. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisConnectionsTest {

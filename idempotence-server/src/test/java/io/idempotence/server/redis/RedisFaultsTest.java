@@ -37,7 +37,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
-/** What callers see when Redis fails. */
+/** Tests of what callers see when Redis fails. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisFaultsTest {

@@ -38,7 +38,7 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.Pipeline;
 
-/** What each attempt costs on a connection that is open: counted on the wire, and by the server. */
+/** Tests of what each attempt costs on a connection that is open: counted on the wire, and by the server. */
 @Tag("redis-7")
 class RedisRoundTripsTest extends RedisTestBase {
     private final RoundTrips trips = new RoundTrips();

@@ -36,7 +36,7 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.UnifiedJedis;
 
-/** Which failed claims may have been written, and which certainly were not. */
+/** Tests of which failed claims may have been written, and which certainly were not. */
 @Tag("redis-7")
 @Tag("jedis")
 class RedisUnsentTest {

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.server.storage.IdempotenceRecord.State;
 import org.junit.jupiter.api.Test;
 
-/** What an operator deletes: the record that was read, and no other. */
+/** The contract of what an operator deletes: the record that was read, and no other. */
 interface DeletionContract extends StorageUnderTest {
     private IdempotenceRecord seen() {
         return storage().find(key()).orElseThrow();

@@ -15,7 +15,7 @@ import java.util.Set;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
-/** What an operator finds and decides: resolutions (T17) and lists. */
+/** The contract of what an operator finds and decides: resolutions (T17) and lists. */
 interface ResolutionContract extends StorageUnderTest {
     @Test
     default void anUnknownRecordSaysForHowLong() {

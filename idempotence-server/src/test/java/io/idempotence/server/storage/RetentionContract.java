@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** How long a record lives (T19), and what deletes it. */
+/** The contract of how long a record lives (T19), and what deletes it. */
 interface RetentionContract extends StorageUnderTest {
     @Test
     default void deletedIdStartsAnew() {

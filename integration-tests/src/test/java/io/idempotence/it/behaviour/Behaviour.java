@@ -191,7 +191,7 @@ public enum Behaviour {
         }
     });
 
-    /** What the server does with one request. */
+    /** A server that treats one request. */
     @FunctionalInterface
     public interface Server {
         void respond(Turn turn) throws IOException;

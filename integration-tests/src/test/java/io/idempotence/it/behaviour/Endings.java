@@ -3,7 +3,7 @@ package io.idempotence.it.behaviour;
 import java.net.SocketTimeoutException;
 import java.net.http.HttpTimeoutException;
 
-/** How calls end, as texts that can be compared. */
+/** Descriptions of how calls end, as texts that can be compared. */
 public final class Endings {
     private Endings() {}
 

@@ -11,7 +11,7 @@ import java.util.random.RandomGenerator;
 
 /** The events of a run, determined by its seed. */
 final class ChaosPlan {
-    /** What is done to the processes. */
+    /** A step of what is done to the processes. */
     enum Step {
         KILL_PROVIDER,
         /** SIGSTOP for longer than the lease, then SIGCONT. */

@@ -1,6 +1,6 @@
 package io.idempotence.it.chaos;
 
-/** How a call ended, as its caller saw it. */
+/** The end of a call, as its caller saw it. */
 sealed interface Ending {
     /** The operation's own response, which names the effect it had. */
     record Responded(String effect) implements Ending {}

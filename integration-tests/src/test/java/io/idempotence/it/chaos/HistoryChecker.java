@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
  * slack, unknown without an incident that explains it, or unknown after everything was repaired).
  */
 final class HistoryChecker {
-    /** What can be wrong. */
+    /** A kind of violation. */
     enum Kind {
         DOUBLE,
         LOST,

@@ -4,7 +4,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What a call asks the provider to do: the request's body.
+ * The work that a call asks of the provider: the request's body.
  *
  * @param kind how the handler ends
  */

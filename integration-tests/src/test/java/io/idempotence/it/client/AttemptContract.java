@@ -42,7 +42,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@link ClientContract} over Feign, and the treatment of a response by the layers of Feign. Subclasses name the HTTP client. */
+/** {@link ClientContract} over Feign, and the treatment of a response by the layers of Feign. Subclasses choose the HTTP client. */
 abstract class AttemptContract extends ClientContract {
     private static final String CUT = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhal";
 

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The behaviour of the client half after each kind of attempt, the same for every client: with a response, without one, and at the limits
- * of a call. Subclasses name the client.
+ * of a call. Subclasses choose the client.
  */
 abstract class ClientContract extends ScopeContract {
     // ---- no connection

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the client half tells of a call: its events and its log lines. Subclasses name the client. */
+/** The contract of what the client half reports of a call: its events and its log lines. Subclasses choose the client. */
 abstract class EventsContract extends RedirectContract {
     private static final IdempotenceId ID = IdempotenceId.of("the-id-of-this-call");
 

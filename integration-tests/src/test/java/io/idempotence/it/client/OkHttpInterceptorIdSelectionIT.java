@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
+/** Tests of which calls of OkHttp without Feign carry an ID, which ID, and under which name they run. */
 class OkHttpInterceptorIdSelectionIT extends OkHttpInterceptorTestBase {
     private static final IdempotenceId JOB = IdempotenceId.of("job-1");
     private static final RequestBody BODY = RequestBody.create("x", TEXT);

@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The treatment of responses by the client half: their status, their Retry-After, and refusals. Subclasses name the client. */
+/** The treatment of responses by the client half: their status, their Retry-After, and refusals. Subclasses choose the client. */
 abstract class ResponseContract extends WireMockTestBase {
     static final String WHOLE = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwhole";
 

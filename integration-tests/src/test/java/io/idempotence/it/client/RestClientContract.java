@@ -24,7 +24,7 @@ import org.springframework.http.client.ClientHttpRequestFactory;
 import org.springframework.web.client.ResourceAccessException;
 import org.springframework.web.client.RestClient;
 
-/** {@link ClientContract} over Spring's {@code RestClient}. Subclasses name the request factory. */
+/** {@link ClientContract} over Spring's {@code RestClient}. Subclasses choose the request factory. */
 abstract class RestClientContract extends ClientContract {
     abstract ClientHttpRequestFactory factory(Duration connect, Duration read);
 

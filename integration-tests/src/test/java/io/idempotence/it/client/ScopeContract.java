@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Calls inside of an {@link IdempotenceScope}: their ID is saved, and they are made again under it. Subclasses name the client. */
+/** Calls inside of an {@link IdempotenceScope}: their ID is saved, and they are made again under it. Subclasses choose the client. */
 abstract class ScopeContract extends EventsContract {
     private static final IdempotenceId JOB = IdempotenceId.of("job-1");
 

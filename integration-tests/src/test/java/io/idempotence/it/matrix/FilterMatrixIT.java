@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Whatever filter is in front of ours or behind it, clients see what they see without ours, in every container. */
+/** Tests that clients see what they see without our filter, whatever filter is in front of it or behind it, in every container. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class FilterMatrixIT {
     private final List<Finding> findings = new ArrayList<>();

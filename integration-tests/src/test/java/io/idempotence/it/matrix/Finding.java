@@ -33,7 +33,7 @@ record Finding(
         Set<Sight> waiting,
         List<String> differences) {
 
-    /** What a caller sees. */
+    /** The response that a caller sees. */
     enum Sight {
         /** The response that comes without our filter. */
         SAME("same"),

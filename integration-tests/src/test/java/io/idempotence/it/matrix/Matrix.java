@@ -48,7 +48,7 @@ final class Matrix implements AutoCloseable {
     }
 
     /**
-     * What came back from one handler behind one stack.
+     * The responses of one handler behind one stack.
      *
      * @param without from the stack without our filter
      * @param runs of the handler, for the first request and its retry

@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 
 /**
- * What a client sees of a response: all of it, apart from the headers of the connection, the date, {@code Idempotent-Replayed}, and session
- * IDs, which differ between any two callers. A compressed body counts as what it decompresses to.
+ * The part of a response that a client sees: all of it, apart from the headers of the connection, the date, {@code Idempotent-Replayed}, and
+ * session IDs, which differ between any two callers. A compressed body counts as what it decompresses to.
  *
  * @param headers sorted; names in lower case
  * @param length the Content-Length, or null if the end is marked in another way

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What makes two requests under one ID the same. */
+/** Tests of what makes two requests under one ID the same. */
 class FingerprintIT extends FilterTestBase {
     @Test
     @DisplayName("T4: another request under the same ID neither runs nor replays")

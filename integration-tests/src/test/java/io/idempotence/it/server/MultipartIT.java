@@ -17,7 +17,7 @@ import java.util.List;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-/** What is compared of multipart requests, even if a filter in front keeps the container from parsing them. */
+/** Tests of what is compared of multipart requests, even if a filter in front keeps the container from parsing them. */
 class MultipartIT extends FilterTestBase {
     private ServletServer behind(Filter inFront) {
         return serveBehind(inFront, (request, response) -> respond(response, 200, text(request)));

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which requests are protected, and what their handlers see. */
+/** Tests of which requests are protected, and what their handlers see. */
 class RequestsIT extends FilterTestBase {
     @ParameterizedTest
     @ValueSource(strings = {"GET", "HEAD", "OPTIONS", "TRACE"})

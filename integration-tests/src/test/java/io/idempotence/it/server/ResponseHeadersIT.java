@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which headers of the first response later callers get, and which they never get. */
+/** Tests of which headers of the first response later callers get, and which they never get. */
 class ResponseHeadersIT extends FilterTestBase {
     @Test
     @DisplayName("P4: what a filter in front sets belongs to it: it is neither kept nor given twice")

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Listeners of non-blocking streams that are set too early or twice, or that fail. */
 class StreamListenersIT extends FilterTestBase {
-    /** What a listener does. */
+    /** A step of a listener. */
     @FunctionalInterface
     private interface Step {
         void run() throws IOException;

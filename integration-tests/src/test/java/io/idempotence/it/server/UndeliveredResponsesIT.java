@@ -30,7 +30,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Responses that the container accepts in part, or not at all, because of a bug of a filter in front. */
 class UndeliveredResponsesIT extends FilterTestBase {
-    /** What a filter in front does wrong, once, when the response is about to leave. */
+    /** A bug of a filter in front, which occurs once, when the response is about to leave. */
     @FunctionalInterface
     private interface Bug {
         void on(HttpServletResponse response, ServletOutputStream stream) throws IOException;

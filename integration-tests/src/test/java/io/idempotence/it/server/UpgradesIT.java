@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 class UpgradesIT extends FilterTestBase {
     private static final String GREETING = "hello";
 
-    /** Greets its peer in a protocol of its own. */
+    /** A handler that greets its peer in a protocol of its own. */
     public static final class Greeter implements HttpUpgradeHandler {
         @Override
         public void init(WebConnection connection) {

@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What reaches the provider in spite of a fault is paid, and nothing else is. */
+/** Tests that what reaches the provider in spite of a fault is paid, and nothing else is. */
 class LossyNetworkTest {
     private static final Duration READ_TIMEOUT = Duration.ofSeconds(3);
 

@@ -29,7 +29,7 @@ import org.springframework.mock.http.client.MockClientHttpRequest;
 import org.springframework.mock.http.client.MockClientHttpResponse;
 import org.springframework.web.client.RestClient;
 
-/** What a trace shows of the consumer. */
+/** Tests of what a trace shows of the consumer. */
 class ClientObservationTest {
     private final List<Observation.Context> calls = new ArrayList<>();
     private final List<String> events = new ArrayList<>();

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.springframework.mock.web.MockHttpServletRequest;
 import org.springframework.mock.web.MockHttpServletResponse;
 
-/** What the console says if records cannot be read, or if the storage does not respond. */
+/** Tests of what the console shows if records cannot be read, or if the storage does not respond. */
 class ConsoleHandlerTest {
     private static final IdempotenceId ID = new IdempotenceId("order-7");
 

@@ -43,7 +43,7 @@ import org.springframework.security.web.SecurityFilterChain;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** What traces and log lines show of the provider. */
+/** Tests of what traces and log lines show of the provider. */
 @ExtendWith(OutputCaptureExtension.class)
 class ObservationTest {
     private static ConfigurableApplicationContext application;

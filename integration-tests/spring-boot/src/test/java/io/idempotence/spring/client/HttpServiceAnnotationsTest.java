@@ -21,7 +21,7 @@ import org.springframework.web.service.annotation.PostExchange;
 import org.springframework.web.service.invoker.HttpExchangeAdapter;
 import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
-/** What the interfaces of HTTP service clients declare. */
+/** Tests of what the interfaces of HTTP service clients declare. */
 class HttpServiceAnnotationsTest extends OrdersConsumer {
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration

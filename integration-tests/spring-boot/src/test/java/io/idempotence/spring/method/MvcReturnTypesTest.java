@@ -38,7 +38,7 @@ import org.springframework.web.server.ResponseStatusException;
 import org.springframework.web.servlet.mvc.method.annotation.StreamingResponseBody;
 import org.springframework.web.servlet.view.RedirectView;
 
-/** What a handler of Spring MVC may return or throw: the duplicate gets what the first caller saw, byte for byte, with one execution. */
+/** Tests of what Spring MVC handlers may return or throw: the duplicate gets what the first caller saw, byte for byte, with one execution. */
 class MvcReturnTypesTest {
     private static final Map<String, AtomicInteger> RUNS = new ConcurrentHashMap<>();
     private static final Map<String, CountDownLatch> LATE = new ConcurrentHashMap<>();

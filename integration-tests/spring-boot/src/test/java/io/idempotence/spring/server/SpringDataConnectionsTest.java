@@ -133,7 +133,7 @@ class SpringDataConnectionsTest {
         }
     }
 
-    /** Names the nodes of the Cluster in another order each time, as with Jedis, which asks any of them. */
+    /** A client that returns the nodes of the Cluster in another order each time, as with Jedis, which asks any of them. */
     private static final class InAnotherOrder extends LettuceConnectionFactory {
         private final AtomicInteger asked = new AtomicInteger();
 

@@ -35,7 +35,7 @@ import org.springframework.data.redis.connection.jedis.JedisConnectionFactory;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import redis.clients.jedis.Jedis;
 
-/** What a Redis refuses, has forgotten or lost is told apart with each driver of Spring Data. */
+/** Tests that what a Redis refuses, has forgotten or lost is told apart with each driver of Spring Data. */
 class SpringDataTroubleTest {
     enum Driver {
         LETTUCE(LettuceConnectionFactory::new),

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
-/** How long a round trip may take. */
+/** Tests of how long a round trip may take. */
 @Tag("jedis")
 class CallPipelineTest {
     private static final Duration LONGEST_REPLY = Duration.ofSeconds(1);

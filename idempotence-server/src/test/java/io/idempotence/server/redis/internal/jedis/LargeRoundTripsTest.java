@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Connection;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
-/** Which of two threads decides about the connection of a large round trip: its own, or that of another caller. */
+/** Tests of which of two threads decides about the connection of a large round trip: its own, or that of another caller. */
 @Tag("jedis")
 class LargeRoundTripsTest {
     private static final Duration ELAPSED = Duration.ofNanos(-1);

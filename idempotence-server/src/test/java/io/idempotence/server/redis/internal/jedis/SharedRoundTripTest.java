@@ -27,7 +27,7 @@ import redis.clients.jedis.exceptions.JedisAskDataException;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisMovedDataException;
 
-/** What a server's replies to a batch mean for each of its callers. */
+/** Tests of what a server's replies to a batch mean for each of its callers. */
 @Tag("jedis")
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SharedRoundTripTest {
