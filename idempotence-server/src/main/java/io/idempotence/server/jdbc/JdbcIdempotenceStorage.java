@@ -225,7 +225,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         /**
          * Sets the table of the marks of applied executions.
          *
-         * @param name as for {@link #table}; default {@code idempotence_applied}
+         * @param name 1 to 48 letters, digits or underscores, no digit first; optionally after a schema of the same form and a dot.
+         *     Default {@code idempotence_applied}
          * @throws IllegalArgumentException if {@code name} is not of that form
          */
         public Builder appliedTable(String name) {

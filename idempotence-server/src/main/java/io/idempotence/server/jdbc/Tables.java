@@ -141,7 +141,7 @@ final class Tables {
     /**
      * Creates the tables. IF NOT EXISTS is not safe against concurrent instances in every database, so after a failure they may be there.
      *
-     * @return as {@link #missing}
+     * @return the failure if a table or a column is missing afterwards, else null
      */
     private @Nullable SQLException create(Statements statements) {
         for (int tried = 1; ; tried++) {

@@ -85,7 +85,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     /**
      * A builder for connections that need more than an address: credentials, TLS, a pool, Sentinels, replicas, strictness.
      *
-     * @param addresses as for {@link #connect(String)}
+     * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an
+     *     IPv6 address in brackets. A single address that turns out to be a Cluster node is used as the only seed
      * @throws IllegalArgumentException if {@code addresses} is malformed
      */
     public static Builder builder(String addresses) {
@@ -96,7 +97,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     /**
      * A builder for connections that need more than a URI: a pool, replicas, strictness.
      *
-     * @param uri as for {@link #connect(URI)}
+     * @param uri {@code redis://[[user]:password@]host[:port][/database]}, with TLS if the scheme is {@code rediss}; never part of a
+     *     message
      * @throws IllegalArgumentException if {@code uri} is not of that form
      */
     public static Builder builder(URI uri) {

@@ -54,7 +54,7 @@ final class HeldAsyncContext implements AsyncContext {
 
     /**
      * @param request the request with which the handler started the processing, or else the container's own
-     * @param response likewise
+     * @param response the response with which the handler started the processing, or else the container's own
      * @param keepsResponse whether the handler gets its response again in an ASYNC dispatch, although the container has another
      * @param original whether both would be the container's own without this filter
      */

@@ -102,7 +102,7 @@ public final class LayerFailures {
     /**
      * Records a call that begins in this thread. A default method may make it.
      *
-     * @param ofCall as for {@link #during}
+     * @param ofCall returns the unknown outcome that a failure hides, or else the failure; gives the call up
      * @return false if a layer around that default method has failed, so that nothing may be sent any more
      */
     public static boolean begins(UnaryOperator<Throwable> ofCall) {
@@ -117,7 +117,7 @@ public final class LayerFailures {
     /**
      * Records that a call of this thread has ended.
      *
-     * @param ofCall as for {@link #begins}
+     * @param ofCall the function that was passed to {@link #begins} when the call began
      * @param returned whether it carried an ID and returned a value, which a later failure of a default method hides
      */
     public static void ended(UnaryOperator<Throwable> ofCall, boolean returned) {

@@ -224,7 +224,7 @@ abstract class PooledRedis implements Redis {
     /**
      * The server that has every key, or null if there are several.
      *
-     * @param replicated as in {@link #ask}
+     * @param replicated whether to wait for replicas, if that is configured
      */
     @Nullable
     RedisServer onlyServer(boolean replicated) {
