@@ -1,4 +1,8 @@
-/** The API for callers: configuration, the scope of an ID, events, the unknown outcome. Independent of HTTP client libraries. */
+/**
+ * The API for callers: configuration, the scope of an ID, events, the unknown outcome. Independent of HTTP client libraries.
+ *
+ * <p>Promises (P) are those of {@code docs/design.md}.
+ */
 @NullMarked
 package io.idempotence.client;
 
