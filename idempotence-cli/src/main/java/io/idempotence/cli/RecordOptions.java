@@ -140,7 +140,7 @@ final class RecordOptions {
         }
         if (key != null && (kind != null || principal != null || scope != null || operation != null)) {
             throw new IllegalArgumentException(
-                    "--key names the record already: leave out --kind, --principal, --scope and --operation");
+                    "--key already identifies the record: leave out --kind, --principal, --scope and --operation");
         }
         if (principal != null && scope != null) {
             throw new IllegalArgumentException(

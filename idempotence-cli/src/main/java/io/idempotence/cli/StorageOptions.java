@@ -48,7 +48,7 @@ final class StorageOptions {
             scope = ScopeType.INHERIT,
             names = "--redis-user",
             paramLabel = "<name>",
-            description = "The Redis user, unless the URI names one.")
+            description = "The Redis user, unless the URI has one.")
     private @Nullable String redisUser;
 
     @Option(
@@ -71,7 +71,7 @@ final class StorageOptions {
             scope = ScopeType.INHERIT,
             names = "--jdbc-user",
             paramLabel = "<name>",
-            description = "The database user, unless the URL names one.")
+            description = "The database user, unless the URL has one.")
     private @Nullable String jdbcUser;
 
     @Option(

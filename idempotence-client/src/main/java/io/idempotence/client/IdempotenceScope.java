@@ -125,8 +125,8 @@ public final class IdempotenceScope {
      *
      * <p>The call must take its ID in this thread, or in work {@link #carried(Runnable) carried} from it. Feign calls do, including those
      * that return a future, and so does OkHttp's {@code execute}. Around OkHttp's {@code enqueue}, use {@link #with(IdempotenceId, Work)}.
-     * A call inside {@code with} does not start in doubt. If it is not sent, that says nothing about the first call, and an ID that the
-     * server half may have forgotten is not refused.
+     * A call inside {@code with} does not start in doubt. If it is not sent, that does not show what became of the first call, and an ID
+     * that the server half may have forgotten is not refused.
      *
      * <p>Code in front of the client half may throw before it reaches the client half: an OkHttp interceptor that was added earlier, a
      * layer around the Feign proxy, an {@code Error}. The call then ends with that exception, which does not show the outcome of the first

@@ -178,7 +178,7 @@ class RedisWrongServerTest {
                             .sentinel("order")
                             .sentinelClient(blind)::build)
                     .isInstanceOf(StorageUnavailableException.class)
-                    .hasMessageContaining("cannot be used: the Sentinels know no primary of this name")
+                    .hasMessageContaining("cannot be used: the Sentinels have no primary of this name")
                     .hasMessageContaining("; check ")
                     .hasMessageNotContaining("Exception");
         }

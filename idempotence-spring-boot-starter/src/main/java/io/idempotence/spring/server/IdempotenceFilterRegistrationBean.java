@@ -53,7 +53,7 @@ public class IdempotenceFilterRegistrationBean extends FilterRegistrationBean<Id
     protected FilterRegistration.Dynamic addRegistration(String description, ServletContext context) {
         if (!getServletNames().isEmpty() || !getServletRegistrationBeans().isEmpty()) {
             throw SetUpException.of(
-                    "An IdempotenceFilterRegistrationBean names servlets, but its filter is mapped to URL patterns only: requests of"
+                    "An IdempotenceFilterRegistrationBean has servlet names, but its filter is mapped to URL patterns only: requests of"
                             + " these servlets would run unprotected.",
                     "Pass the URL patterns of the servlets instead, as in new IdempotenceFilterRegistrationBean(filter, \"/api/*\").");
         }

@@ -180,7 +180,7 @@ abstract class ClientContract extends ScopeContract {
         assertEnd(FAILED, 3);
     }
 
-    /** The last of them is no answer of the operation to the attempts before it. */
+    /** The last of them is no response of the operation to the attempts before it. */
     @ParameterizedTest
     @CsvSource({"401, ''", "404, ''", "408, ''", "429, ''", "422, key-reused", "503, storage-unavailable"})
     void failureOfTheHandlerIsTheEndOfACallThatThenReachesOnlyWhatIsInFrontOfIt(int status, String refusal) {

@@ -44,7 +44,7 @@ record RequestEnd(
      * certificate not trusted, malformed address or method         FINAL
      * no connection, and no earlier request by the same client     NOT_SENT
      * any other I/O failure before a status line                   UNDETERMINED
-     * request out, nothing came back to us                         UNDETERMINED
+     * request sent, no response received                           UNDETERMINED
      * no request, a value                                          SUCCEEDED
      * no request, an exception                                     FINAL
      * refusal in-progress, and the request must not be sent again  REFUSED

@@ -1,4 +1,4 @@
-/** The seam between records and a driver of Redis: scripts, the meaning of errors, and what a server says of itself. Internal. */
+/** The seam between records and a driver of Redis: scripts, the meaning of errors, and what a server reports of itself. Internal. */
 @NullMarked
 package io.idempotence.server.redis.internal;
 

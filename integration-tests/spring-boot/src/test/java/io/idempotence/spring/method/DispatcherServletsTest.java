@@ -105,7 +105,7 @@ class DispatcherServletsTest {
     void aRegistrationByUrlPatternsRefusesTheNameOfAServlet(CapturedOutput output) {
         assertThatThrownBy(() -> TestServer.start(NameOfServlet.class)).isNotNull();
         assertThat(output)
-                .contains("An IdempotenceFilterRegistrationBean names servlets")
+                .contains("An IdempotenceFilterRegistrationBean has servlet names")
                 .contains("Pass the URL patterns of the servlets instead");
     }
 

@@ -221,7 +221,7 @@ public final class RedisConnector {
             String silent = sentinels.silent(e).map(why -> " (" + why + ")").orElse("");
             return e instanceof JedisConnectionException
                     ? JedisErrors.reason(e) + silent + CHECK
-                    : "the Sentinels know no primary of this name" + silent + "; check the name";
+                    : "the Sentinels have no primary of this name" + silent + "; check the name";
         });
     }
 

@@ -25,7 +25,7 @@ final class WrongServer {
     private final JedisClientConfig config;
     private final List<Look> looks = new ArrayList<>();
 
-    /** What a server tells of itself; unknown after a failure, or if the user may not ask. */
+    /** A server's report of itself; unknown after a failure, or if the user may not ask. */
     private record Look(
             HostAndPort place, ServerInfo info, @Nullable RuntimeException failure) {
         private String shown() {
