@@ -43,7 +43,7 @@ class ClassCyclesTest {
     }
 
     @Test
-    void aTypeMayNameItsSubtypesAndItsBuilder() {
+    void aTypeMayReferToItsSubtypesAndItsBuilder() {
         check(Shape.class, Circle.class, ShapeBuilder.class);
     }
 }

@@ -33,7 +33,7 @@ class IdempotenceIdGeneratorTest {
     }
 
     @Test
-    void prefixNamesTheApplication() {
+    void prefixIdentifiesTheApplication() {
         String id = IdempotenceIdGenerator.applicationPrefixed("orders")
                 .generateId()
                 .value();

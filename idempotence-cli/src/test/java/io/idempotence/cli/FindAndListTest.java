@@ -198,7 +198,7 @@ class FindAndListTest {
     /** The list ended after the records that fitted, with 0, as if there were no more. */
     @ParameterizedTest
     @ValueSource(strings = {"list", "stats", "list --json", "stats --json"})
-    void saysThatItsOutputDoesNotFitOnTheDisk(String command) {
+    void reportsThatItsOutputDoesNotFitOnTheDisk(String command) {
         tool.abandon();
 
         assertThat(tool.run(ToolOnRedis.FULL_DISK, command.split(" "))).isEqualTo(3);

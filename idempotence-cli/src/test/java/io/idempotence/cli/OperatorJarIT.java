@@ -62,14 +62,14 @@ class OperatorJarIT {
     }
 
     @Test
-    void saysHowToAddTheDriverOfAnotherDatabase() throws Exception {
+    void reportsHowToAddTheDriverOfAnotherDatabase() throws Exception {
         assertThat(run("stats", "--jdbc", "jdbc:nobody://host/db"))
                 .contains("java -cp idempotence.jar:driver.jar")
                 .endsWith("exit 2");
     }
 
     @Test
-    void namesTheAddressOfAStorageThatCannotBeReached() throws Exception {
+    void reportsTheAddressOfAStorageThatCannotBeReached() throws Exception {
         assertThat(run("stats", "--redis", "127.0.0.1:1"))
                 .contains("127.0.0.1:1 cannot be used")
                 .endsWith("exit 3");

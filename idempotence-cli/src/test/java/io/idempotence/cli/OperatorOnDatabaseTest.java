@@ -141,7 +141,7 @@ class OperatorOnDatabaseTest {
     }
 
     @Test
-    void saysWhatIsWrongAndNoPassword() {
+    void reportsWhatIsWrongAndNoPassword() {
         assertThat(execute("stats", "--jdbc", "jdbc:nobody://host/db?password=sesame"))
                 .isEqualTo(2);
         assertThat(text(err)).contains("driver");
@@ -156,7 +156,7 @@ class OperatorOnDatabaseTest {
     }
 
     @Test
-    void saysWhyPostgreSqlGivesNoConnection() throws Exception {
+    void reportsWhyPostgreSqlGivesNoConnection() throws Exception {
         try (EmbeddedPostgres postgres = EmbeddedPostgreSql.start()) {
             String server = postgres.getJdbcUrl("postgres", "postgres");
             assertThat(execute("stats", "--jdbc", server + "&sslmode=require")).isEqualTo(3);
@@ -208,7 +208,7 @@ class OperatorOnDatabaseTest {
     /** Each failure of a URL with parameters was followed by the advice to check them. */
     @ParameterizedTest
     @MethodSource("failuresAndWhetherParametersMayBeWrong")
-    void namesTheParametersOfTheUrlWhereTheyMayBeWrong(SQLException failure, boolean mayBe) throws Exception {
+    void reportsTheParametersOfTheUrlWhereTheyMayBeWrong(SQLException failure, boolean mayBe) throws Exception {
         Driver driver = failing(failure);
         DriverManager.registerDriver(driver);
         try {

@@ -51,7 +51,7 @@ class OperatorToolTest {
                 "list --redis host:1 --jdbc-table mine",
                 "list --jdbc jdbc:mariadb://host/db --sentinel primary",
             })
-    void saysWhichOptionIsWrong(String arguments) {
+    void reportsWhichOptionIsWrong(String arguments) {
         String[] args = arguments.isEmpty() ? new String[0] : arguments.split(" ");
         assertThat(tool.runAnywhere(args)).isEqualTo(2);
         assertThat(tool.errors()).contains("--help'").doesNotContain("Exception");
@@ -74,7 +74,7 @@ class OperatorToolTest {
     }
 
     @Test
-    void saysWhatIsWrongWithTheDatabaseOrTheSentinel() {
+    void reportsWhatIsWrongWithTheDatabaseOrTheSentinel() {
         assertThat(tool.run("stats", "--redis", "redis://" + tool.address + "/99"))
                 .isEqualTo(3);
         assertThat(tool.errors()).contains(tool.address + " has no database 99");
@@ -196,7 +196,7 @@ class OperatorToolTest {
     }
 
     @Test
-    void helpNamesTheExitCodes() {
+    void helpListsTheExitCodes() {
         assertThat(tool.runAnywhere("--help")).isZero();
         assertThat(tool.output()).contains("Exit codes:").contains("resolve");
         for (String command : List.of("find", "list", "resolve", "delete", "stats")) {

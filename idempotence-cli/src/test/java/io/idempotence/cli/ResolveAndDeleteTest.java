@@ -139,7 +139,7 @@ class ResolveAndDeleteTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"resolve --applied", "delete"})
-    void namesTheKindOfRecordThatAnIdHas(String command) {
+    void reportsTheKindOfRecordThatAnIdHas(String command) {
         IdempotenceId id = newId();
         tool.claim(admin.executeKey(id), RETENTION);
         List<String> args = new ArrayList<>(List.of(command.split(" ")));
@@ -151,7 +151,7 @@ class ResolveAndDeleteTest {
     }
 
     @Test
-    void saysInJsonThatNothingIsResolved() throws IOException {
+    void reportsInJsonThatNothingIsResolved() throws IOException {
         assertThat(tool.run("resolve", "never-seen", "--applied", "--yes", "--json"))
                 .isEqualTo(1);
         assertThat(tool.json().get("resolved").asBoolean()).isFalse();
@@ -171,7 +171,7 @@ class ResolveAndDeleteTest {
 
     /** Standard output was empty, and the reader of the JSON failed or kept an old value. */
     @Test
-    void saysInJsonThatNothingWasChanged() throws IOException {
+    void reportsInJsonThatNothingWasChanged() throws IOException {
         StorageKey key = tool.abandon().key();
         for (String command : List.of("resolve --applied", "delete --force", "delete --yes")) {
             List<String> args = new ArrayList<>(List.of(command.split(" ")));

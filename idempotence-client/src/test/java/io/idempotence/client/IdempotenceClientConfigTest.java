@@ -35,7 +35,7 @@ class IdempotenceClientConfigTest extends ClientConfigTestBase {
     }
 
     @Test
-    void everyKeyCanStandInTheFile() {
+    void everyKeyCanBeInTheFile() {
         IdempotenceClientConfig config = file("""
                 idempotence.client.header-style=bare
                 idempotence.client.methods=post, put

@@ -24,7 +24,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
         "retry.waits, retry.wait",
         "budget.costs, budget.cost"
     })
-    void unknownKeyNamesTheNearest(String wrong, String right) {
+    void unknownKeyIsRefusedWithTheNearest(String wrong, String right) {
         IdempotenceConfigException e = catchThrowableOfType(
                 IdempotenceConfigException.class, () -> file("idempotence.client." + wrong + "=1"));
         assertThat(e.key()).isEqualTo("idempotence.client." + wrong);
@@ -90,7 +90,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
                 "budget.cost=x",
                 "budget.refund=1.5"
             })
-    void malformedValueNamesKeySourceAndWhatIsAllowed(String key, String value) {
+    void malformedValueIsRefusedWithKeySourceAndWhatIsAllowed(String key, String value) {
         IdempotenceConfigException e = catchThrowableOfType(
                 IdempotenceConfigException.class, () -> file("idempotence.client." + key + "=" + value));
         assertThat(e.key()).isEqualTo("idempotence.client." + key);

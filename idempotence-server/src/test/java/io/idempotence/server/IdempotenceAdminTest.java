@@ -312,7 +312,7 @@ class IdempotenceAdminTest {
     }
 
     @Test
-    void statsNameTheOldestUncertainRecord() {
+    void statsContainTheOldestUncertainRecord() {
         assertThat(admin.stats(record -> {}).oldestUncertain()).isEmpty();
         StorageKey oldest = abandon(newId()).key();
         await().until(() -> admin.listUncertain(Duration.ofMillis(50)).count() == 1);

@@ -180,7 +180,7 @@ class IdempotenceTest {
     }
 
     @Test
-    void aFailureIsKeptWhereThePolicyOrTheWorkSaysSo() throws Exception {
+    void aFailureIsKeptWhereThePolicyOrTheWorkRequiresIt() throws Exception {
         Idempotence storing = idempotence(IdempotencePolicy.builder()
                 .failureRule(FailureRule.STORE_EVERYTHING)
                 .build());

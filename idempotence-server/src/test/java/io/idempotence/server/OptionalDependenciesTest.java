@@ -45,14 +45,14 @@ class OptionalDependenciesTest {
 
     @ParameterizedTest
     @ValueSource(classes = {ByAddress.class, ByUri.class})
-    void connectingToRedisSaysThatJedisIsMissing(Class<? extends Supplier<String>> way) throws Exception {
+    void connectingToRedisReportsThatJedisIsMissing(Class<? extends Supplier<String>> way) throws Exception {
         assertThat(withoutJedisAndGson(way))
                 .isEqualTo("connections to Redis need redis.clients:jedis 6.0 or later; add it, or pass another driver"
                         + " to RedisIdempotenceStorage.over(...)");
     }
 
     @Test
-    void comparingJsonSaysThatGsonIsMissing() throws Exception {
+    void comparingJsonReportsThatGsonIsMissing() throws Exception {
         assertThat(withoutJedisAndGson(ComparingJson.class))
                 .isEqualTo("BodyForm.canonicalJson() needs com.google.code.gson:gson 2.11 or later; add it, or compare"
                         + " bytes()");

@@ -55,8 +55,8 @@ class WorkExceptionsTest {
     }
 
     @Test
-    @DisplayName("a policy that names CompletionException decides about the one that the work threw")
-    void aPolicyMayNameCompletionException() {
+    @DisplayName("a policy with a rule for CompletionException decides about the one that the work threw")
+    void aPolicyMayHaveARuleForCompletionException() {
         IdempotencePolicy keeps = IdempotencePolicy.builder()
                 .exception(CompletionException.class, Verdict.KEEP)
                 .build();

@@ -65,7 +65,7 @@ class CheckoutSnippetTest {
     }
 
     @Test
-    void lostResponseIsNotKnownUntilOneIsFound() {
+    void lostResponseLeavesThePaymentUnknownUntilOneIsFound() {
         responds(LOST, "");
         assertThat(checkout.pay(ORDER, FORM)).startsWith("We do not know yet");
         responds(200, "[]");

@@ -42,7 +42,7 @@ class ExceptionIdTest extends FeignTestBase {
 
     @ParameterizedTest
     @ValueSource(ints = {404, 503, 504})
-    void exceptionOfAnErrorStatusTellsTheId(int status) {
+    void exceptionOfAnErrorStatusHasTheId(int status) {
         server.respond(Reply.status(status), Reply.status(status), Reply.status(status));
         assertThat(IdempotentFeign.idOf(endOf(orders())))
                 .isPresent()
@@ -50,7 +50,7 @@ class ExceptionIdTest extends FeignTestBase {
     }
 
     @Test
-    void exceptionOfACallThatWasNotSentTellsTheIdAndThatOfACallWithoutOneDoesNot() {
+    void exceptionOfACallThatWasNotSentHasTheIdAndThatOfACallWithoutOneHasNone() {
         Orders refused = refused(fast().build());
         assertThat(IdempotentFeign.idOf(endOf(refused)))
                 .isPresent()
@@ -63,7 +63,7 @@ class ExceptionIdTest extends FeignTestBase {
 
     /** The exception of a client that this was not installed on. */
     @Test
-    void exceptionOfARequestWithAHeaderOfAnotherFormTellsNoId() {
+    void exceptionOfARequestWithAHeaderOfAnotherFormHasNoId() {
         Request foreign = Request.create(
                 Request.HttpMethod.POST,
                 "http://127.0.0.1/orders",

@@ -106,7 +106,7 @@ class ScopeCompositionTest extends FeignTestBase {
 
     @ParameterizedTest
     @MethodSource("calls")
-    void scopesComposeAsThePageSays(Call call) {
+    void scopesComposeAsDocumented(Call call) {
         // Of the first request of a call it returns "no"; of a call in doubt it returns nothing.
         server.respond(Reply.status(401));
         Orders orders = orders(fast().build());

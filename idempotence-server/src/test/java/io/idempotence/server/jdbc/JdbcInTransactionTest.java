@@ -59,7 +59,7 @@ class JdbcInTransactionTest {
     /** Nobody can tell whether they took effect: those of plain mode set no marks, and plain mode sees none. */
     @ParameterizedTest
     @EnumSource
-    void abandonedClaimsOfTheOtherModeAreTakenOverOnlyIfThePolicySaysSoInTransaction(Databases databases) {
+    void abandonedClaimsOfTheOtherModeAreTakenOverOnlyIfThePolicyAllowsItInTransaction(Databases databases) {
         JdbcIdempotenceStorage inTransaction = storage(databases);
         JdbcIdempotenceStorage plain = databases.storage().build();
         StorageKey other = Claims.newKey();
@@ -140,7 +140,7 @@ class JdbcInTransactionTest {
 
     @ParameterizedTest
     @EnumSource
-    void appliedExecutionNeverRunsAgainWhateverItsRecordSays(Databases databases) throws Exception {
+    void appliedExecutionNeverRunsAgainWhateverIsInItsRecord(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage = storage(databases);
         Claim released = Claims.claim(storage, key);
         run(databases, storage, released);

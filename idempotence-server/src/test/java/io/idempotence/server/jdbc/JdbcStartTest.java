@@ -140,7 +140,7 @@ class JdbcStartTest {
                 "08004 | 1159 | no connection, or no free connection in the pool in time (08004)",
                 "28000 | 1045 | user or password refused (28000)"
             })
-    void saysWhyThereIsNoConnection(String state, int code, String why) {
+    void reportsWhyThereIsNoConnection(String state, int code, String why) {
         DataSource refusing = new DelegatingDataSource(Databases.H2.pool()) {
             @Override
             public Connection getConnection() throws SQLException {

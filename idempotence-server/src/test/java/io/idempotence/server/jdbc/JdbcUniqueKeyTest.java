@@ -228,7 +228,7 @@ class JdbcUniqueKeyTest {
     }
 
     @Test
-    void databaseThatDoesNotNameItsTablesIsWarnedOf() {
+    void databaseThatDoesNotListItsTablesIsWarnedOf() {
         create(Databases.MARIADB, "nameless");
         try (CapturedLog log = CapturedLog.of(JdbcIdempotenceStorage.class)) {
             assertWorks(JdbcIdempotenceStorage.builder(

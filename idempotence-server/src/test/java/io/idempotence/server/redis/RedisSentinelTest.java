@@ -59,7 +59,7 @@ class RedisSentinelTest {
     }
 
     @Test
-    void aPrimaryThatTheSentinelsDoNotKnowIsNamed() {
+    void aPrimaryThatTheSentinelsDoNotHaveIsReported() {
         try (EmbeddedRedisSentinel redis = EmbeddedRedisSentinel.start()) {
             assertThatThrownBy(() -> RedisIdempotenceStorage.builder(redis.addresses())
                             .sentinel("orders")

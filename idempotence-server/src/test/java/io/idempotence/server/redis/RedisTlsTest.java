@@ -79,7 +79,7 @@ class RedisTlsTest {
     }
 
     @Test
-    void aTrustedCertificateThatNamesTheHostIsEnough() {
+    void aTrustedCertificateForTheHostIsEnough() {
         StorageKey key = Claims.newKey();
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(uri)) {
             Claim claim = Claims.claim(storage, key);

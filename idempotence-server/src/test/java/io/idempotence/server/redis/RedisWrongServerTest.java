@@ -70,7 +70,7 @@ class RedisWrongServerTest {
     }
 
     @Test
-    void oneOfTwoSentinelsKnowsTheNames() {
+    void oneOfTwoSentinelsHasTheNames() {
         String both = "127.0.0.1:1;" + sentinel.address();
         assertFails(
                 sentinel, EmbeddedRedis.builder(both).sentinel("order"), "watches no primary 'order', but [orders]");
@@ -165,7 +165,7 @@ class RedisWrongServerTest {
     }
 
     @Test
-    void nameThatASentinelDoesNotKnowWhoseUserMayNotAsk() {
+    void nameThatASentinelDoesNotHaveWhoseUserMayNotAsk() {
         try (EmbeddedRedis own = EmbeddedRedis.startSentinel("orders", watched)) {
             try (Jedis jedis = own.jedis()) {
                 jedis.aclSetUser("blind", "on", ">s3cret", "+@all", "-info");
@@ -230,7 +230,7 @@ class RedisWrongServerTest {
     }
 
     @Test
-    void hostThatNobodyKnows() {
+    void hostThatIsUnknown() {
         assertThatThrownBy(EmbeddedRedis.builder("nowhere.invalid:6379")::build)
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("its host is unknown");

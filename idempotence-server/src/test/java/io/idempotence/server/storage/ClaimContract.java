@@ -40,7 +40,7 @@ interface ClaimContract extends StorageUnderTest {
     }
 
     @Test
-    default void claimOfALiveClaimSaysHowMuchOfTheLeaseIsLeft() {
+    default void claimOfALiveClaimReportsHowMuchOfTheLeaseIsLeft() {
         claim(LONG);
 
         ClaimResult result = storage().claim(takeOver(newOwner(), LONG));
@@ -124,7 +124,7 @@ interface ClaimContract extends StorageUnderTest {
     }
 
     @Test
-    default void takeOverThatIsSentAgainSaysAgainThatItIsOne() {
+    default void takeOverThatIsSentAgainReportsAgainThatItIsOne() {
         claim(SHORT);
         passTime(SHORT);
         ClaimRequest request = takeOver(newOwner(), LONG);
@@ -227,7 +227,7 @@ interface ClaimContract extends StorageUnderTest {
 
     /** After a take-over and a release there is no owner to take over from. The fence shows that this is not the first execution. */
     @Test
-    default void theFenceTellsOfExecutionsBeforeARelease() {
+    default void theFenceCountsExecutionsBeforeARelease() {
         claim(SHORT);
         passTime(SHORT);
         Claim takenOver = claimed(storage().claim(takeOver(newOwner(), LONG)));

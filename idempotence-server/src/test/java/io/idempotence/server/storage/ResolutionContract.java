@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 /** The contract of what an operator finds and decides: resolutions (T17) and lists. */
 interface ResolutionContract extends StorageUnderTest {
     @Test
-    default void anUnknownRecordSaysForHowLong() {
+    default void anUnknownRecordReportsForHowLong() {
         storage().markUnknown(claim(LONG), RETENTION);
         passTime(SHORT);
 
@@ -92,7 +92,7 @@ interface ResolutionContract extends StorageUnderTest {
     }
 
     @Test
-    default void aResolvedRecordStillTellsAnotherRequestApart() {
+    default void aResolvedRecordStillDetectsAnotherRequest() {
         storage().markUnknown(claim(LONG), RETENTION);
         storage().resolve(key(), 1, Resolution.NOT_APPLIED, RETENTION);
 

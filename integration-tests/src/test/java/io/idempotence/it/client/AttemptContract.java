@@ -237,7 +237,7 @@ abstract class AttemptContract extends ClientContract {
     }
 
     @Test
-    void redirectIsTheResponseWhereTheOptionsSayNotToFollow() {
+    void redirectIsTheResponseWhereTheOptionsForbidToFollow() {
         alwaysGet(status(307).withHeader("Location", "/elsewhere"));
         Request.Options options = new Request.Options(5, TimeUnit.SECONDS, 5, TimeUnit.SECONDS, false);
         Orders orders = orders(builder -> builder.options(options));

@@ -81,7 +81,7 @@ abstract class LayersContract extends WireMockTestBase {
 
     /** Feign calls it by reflection, and on Feign 13.6 the newer types do not exist. */
     @Test
-    void capabilityIsPublicAndNamesNoTypeThatOldFeignsLack() {
+    void capabilityIsPublicAndRefersToNoTypeThatOldFeignsLack() {
         assertThat(Modifier.isPublic(IdempotentFeign.Installed.class.getModifiers()))
                 .isTrue();
         Set<Class<?>> enriched = Stream.of(IdempotentFeign.Installed.class.getDeclaredMethods())

@@ -145,9 +145,9 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
 
     @ParameterizedTest
     @CsvSource({"5,3", "5,0", "3,5", "20000,10000", "10000,20000", "2000000,1999999", "1999999,2000000"})
-    void bodyOfAnotherLengthThanItSaysFailsAsInOkHttp(int says, int writes) {
+    void bodyOfAnotherLengthThanDeclaredFailsAsInOkHttp(int declared, int writes) {
         for (boolean inHandler : new boolean[] {false, true}) {
-            RequestBody wrong = body(says, sink -> sink.writeUtf8("x".repeat(writes)));
+            RequestBody wrong = body(declared, sink -> sink.writeUtf8("x".repeat(writes)));
             Throwable plain = catchThrowable(() -> send(built(plain()), order().post(wrong)));
             Runnable leave = inHandler ? InboundRequest.of("request-1").enter() : () -> {};
             try {
@@ -165,7 +165,7 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
 
     /** Without a body a request is whole, and OkHttp 5.5 sends it before it looks at what is written. */
     @Test
-    void bodyThatSaysItIsEmptyAndIsNotMayHaveBeenSentWithoutItsContent() throws IOException {
+    void bodyThatIsDeclaredEmptyAndIsNotMayHaveBeenSentWithoutItsContent() throws IOException {
         RequestBody wrong = body(0, sink -> sink.writeUtf8("x"));
         // A server of its own, because the request may arrive after this test.
         try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
@@ -178,7 +178,7 @@ class OkHttpBrokenBodyIT extends OkHttpInterceptorTestBase {
 
     /** A handler's call derives its ID from the body, which is therefore written before the request is sent. */
     @Test
-    void bodyThatSaysItIsEmptyAndIsNotIsNotSentByAHandler() {
+    void bodyThatIsDeclaredEmptyAndIsNotIsNotSentByAHandler() {
         RequestBody wrong = body(0, sink -> sink.writeUtf8("x"));
         Runnable leave = InboundRequest.of("request-1").enter();
         try {

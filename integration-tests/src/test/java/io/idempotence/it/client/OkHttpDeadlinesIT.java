@@ -339,7 +339,7 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void documentationSaysWhatEndsACall() throws IOException {
+    void documentationListsWhatEndsACall() throws IOException {
         assertThat(Files.readAllLines(Path.of("..", "docs", "deadlines.md")))
                 .contains(
                         "| `IdempotentOkHttp` without Feign | both | both | both | both | both | both | caller's | caller's |");

@@ -44,7 +44,7 @@ class OkHttpInterceptorIdSelectionIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void responseTellsTheIdOfItsCall() throws IOException {
+    void responseHasTheIdOfItsCall() throws IOException {
         try (Response response = send(installed(), order())) {
             assertThat(ids()).containsExactly(response.request().header("Idempotency-Key"));
         }

@@ -82,7 +82,7 @@ class OkHttpWebSocketIT extends OkHttpInterceptorTestBase {
     }
 
     @Test
-    void socketIsOpenedWithoutAnIdAndIsNoCallToTellOf() throws Exception {
+    void socketIsOpenedWithoutAnIdAndIsNoCallToReport() throws Exception {
         OkHttpClient client = installed();
         List<String> warnings;
         try (RawServer server = server(OkHttpWebSocketIT::greetAndSayOk)) {

@@ -89,7 +89,7 @@ abstract class OneCallOneIdContract extends LayersContract {
     // ---- which calls carry one
 
     @Test
-    void putAndDeleteCarryAnIdOnlyWhenTheySaySo() {
+    void putAndDeleteCarryAnIdOnlyWhenTheyDeclareIt() {
         Orders orders = orders();
         orders.put("x");
         orders.delete();

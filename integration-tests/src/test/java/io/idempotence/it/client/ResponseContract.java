@@ -265,7 +265,7 @@ abstract class ResponseContract extends WireMockTestBase {
     }
 
     @Test
-    void serverIsNotAskedBeforeTheTimeItNames() {
+    void serverIsNotAskedBeforeTheTimeInItsResponse() {
         List<Long> arrivals = new CopyOnWriteArrayList<>();
         try (RawServer server = RawServer.start((request, socket) -> {
             arrivals.add(System.nanoTime());

@@ -334,7 +334,7 @@ abstract class PairContract extends RedisPairTestBase {
 
     /** T13 */
     @Test
-    void handlerThatDoesNotKnowWhetherItPaidEndsInATypedUnknownAndDoesNotRunAgain() {
+    void handlerThatCannotTellWhetherItPaidEndsInATypedUnknownAndDoesNotRunAgain() {
         handler.set((request, response) -> {
             ledger.pay(order(request));
             IdempotenceFilter.execution(request).orElseThrow().markUnknown();

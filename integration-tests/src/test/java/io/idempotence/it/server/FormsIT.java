@@ -95,7 +95,7 @@ class FormsIT extends FilterTestBase {
     }
 
     @Test
-    void filterInFrontThatOverridesParametersKeepsItsSayInForms() {
+    void filterInFrontThatOverridesParametersStillDecidesInForms() {
         Handler handler = (request, response) -> {
             request.setCharacterEncoding("UTF-8");
             respond(response, 200, seen(request));
@@ -118,7 +118,7 @@ class FormsIT extends FilterTestBase {
     }
 
     @Test
-    void filterInFrontThatOverridesParametersKeepsItsSayInParts() {
+    void filterInFrontThatOverridesParametersStillDecidesInParts() {
         multipart = new MultipartConfigElement("");
         Handler handler = (request, response) -> {
             request.setCharacterEncoding("ISO-8859-1");

@@ -79,7 +79,7 @@ class RequestsIT extends FilterTestBase {
 
     /** Jetty closes the connection then. Another request of the caller must not be on its way already. */
     @Test
-    void aRefusalBeforeTheBodyHasComeLeavesTheConnectionUsableOrSaysThatItCloses() throws IOException {
+    void aRefusalBeforeTheBodyHasComeLeavesTheConnectionUsableOrAnnouncesThatItCloses() throws IOException {
         ServletServer server = serve((request, response) -> respond(response, 200, "ran"));
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
             socket.setSoTimeout(20_000);

@@ -102,8 +102,8 @@ class ResponseHeadersIT extends FilterTestBase {
 
     /** Spring MVC responds so to a POST with a Range whose handler returns a Resource. */
     @Test
-    @DisplayName("P4: a replay says which part of a resource it is")
-    void aReplaySaysWhichPartOfAResourceItIs() {
+    @DisplayName("P4: a replay shows which part of a resource it is")
+    void aReplayShowsWhichPartOfAResourceItIs() {
         ServletServer server = serve((request, response) -> {
             response.setHeader("Content-Range", "bytes 0-3/10");
             respond(response, 206, "0123");

@@ -39,7 +39,7 @@ class QuickStartTest {
     }
 
     @Test
-    void readmeNamesTheVersionsOfBothLinesOfBoot() throws IOException {
+    void readmeHasTheVersionsOfBothLinesOfBoot() throws IOException {
         Matcher versions = VERSIONS_OF_BOOT_3.matcher(text(Path.of("../../README.md")));
         assertThat(versions.find()).isTrue();
         String pom = snippets()

@@ -10,14 +10,14 @@ class HttpOriginTest {
     private static final HttpOrigin SHOP = new HttpOrigin("https", "shop.example", 443);
 
     @Test
-    void spellingAndThePortOfTheSchemeDoNotTellOriginsApart() {
+    void spellingAndThePortOfTheSchemeDoNotMakeOriginsDiffer() {
         assertThat(new HttpOrigin("HTTPS", "Shop.Example", -1)).isEqualTo(SHOP);
         assertThat(new HttpOrigin("http", "shop.example", -1)).isEqualTo(new HttpOrigin("http", "shop.example", 80));
     }
 
     @ParameterizedTest
     @CsvSource({"http, shop.example, 443", "https, www.shop.example, 443", "https, shop.example, 8443"})
-    void schemeHostAndPortTellOriginsApart(String scheme, String host, int port) {
+    void schemeHostAndPortMakeOriginsDiffer(String scheme, String host, int port) {
         assertThat(new HttpOrigin(scheme, host, port)).isNotEqualTo(SHOP);
     }
 }

@@ -40,7 +40,7 @@ class IoFailuresTest {
     }
 
     @Test
-    void closedSocketTellsWhetherItWasConnected() throws IOException {
+    void closedSocketShowsWhetherItWasConnected() throws IOException {
         try (Socket closed = new Socket()) {
             closed.close();
             SocketException unconnected =

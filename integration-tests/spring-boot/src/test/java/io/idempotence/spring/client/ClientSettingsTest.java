@@ -137,7 +137,7 @@ class ClientSettingsTest {
     }
 
     @Test
-    void analysisNamesTheLineOfTheFile() {
+    void analysisContainsTheLineOfTheFile() {
         yaml("idempotence:\n  client:\n    deadline: 10\n")
                 .run(context -> assertThat(analysis(context.getStartupFailure()).getDescription())
                         .contains("idempotence.client.deadline (from ")

@@ -304,7 +304,7 @@ class RestClientsTest extends OrdersConsumer {
     }
 
     @Test
-    void deleteCarriesAnIdIfItsAttributeSaysSo() {
+    void deleteCarriesAnIdIfItsAttributeRequiresIt() {
         client(jdk())
                 .delete()
                 .uri("/orders/7")

@@ -165,7 +165,7 @@ class UndeclaredRestClientsTest {
                 "idempotence.client.clients.[HOST].deadline=9s",
                 "idempotence.client.clients.[HOST#POST].retry.max-attempts=2"
             })
-    void carryAnIdIfASettingSaysSo(String property) {
+    void carryAnIdIfASettingRequiresIt(String property) {
         with(property).run(context -> {
             assertRetriedUnderOneId(send(order(context.getBean(RestClient.Builder.class))));
             loseTheFirstResponse();
@@ -182,7 +182,7 @@ class UndeclaredRestClientsTest {
                 "idempotence.client.clients.[HOST#PATCH].retry.max-attempts=2",
                 "idempotence.client.clients.other.deadline=9s"
             })
-    void carryNoneIfASettingSaysNoOrNamesAnother(String property) {
+    void carryNoneIfASettingIsNoOrAnother(String property) {
         with(property).run(context -> {
             assertThatThrownBy(() -> send(order(context.getBean(RestClient.Builder.class))))
                     .isNotInstanceOf(OutcomeUnknown.class);
@@ -205,7 +205,7 @@ class UndeclaredRestClientsTest {
 
     @ParameterizedTest
     @MethodSource("askingCalls")
-    void carryAnIdIfTheCallSaysSo(Function<RestClient.Builder, String> call) {
+    void carryAnIdIfTheCallRequiresIt(Function<RestClient.Builder, String> call) {
         runner.run(context -> assertRetriedUnderOneId(call.apply(context.getBean(RestClient.Builder.class))));
     }
 

@@ -94,7 +94,7 @@ class UninstalledClientsTest {
     }
 
     @Test
-    void theFirstCallThatShouldCarryAnIdSaysSo(CapturedOutput output) {
+    void theFirstCallThatShouldCarryAnIdIsWarnedOf(CapturedOutput output) {
         with(orders -> {
             orders.list();
             assertThat(warnings(output)).isZero();

@@ -141,7 +141,7 @@ class CommittedTransactionsTest {
     }
 
     @Test
-    void afterACommitTheFailureIsKeptIfTheOperationSaysSo() {
+    void afterACommitTheFailureIsKeptIfTheOperationRequiresIt() {
         server.assertReplaysAFailure("/h2/kept/" + id, id);
         assertThat(effects().effects("h2", id)).isEqualTo(1);
     }

@@ -110,7 +110,7 @@ class CustomFilterRegistrationsTest {
 
     @ParameterizedTest
     @ValueSource(classes = {OwnFilter.class, PlainRegistration.class, ByHand.class, InChainOfSecurity.class})
-    void anIdIsRequiredWhereTheHandlerSaysSo(Class<?> application) {
+    void anIdIsRequiredWhereTheHandlerRequiresIt(Class<?> application) {
         try (TestServer server = TestServer.start(application)) {
             assertThat(server.post("/payments", null).refusal()).isEqualTo("key-missing");
             assertThat(server.post("/payments/search", null).body()).isEqualTo("found");

@@ -298,7 +298,7 @@ class IdempotentHandlersTest {
     }
 
     @Test
-    void exceptionsDecideAsTheHandlerSays() {
+    void exceptionsDecideAsTheHandlerDeclares() {
         assertThat(server.post("/charges/no-money", id).status()).isEqualTo(500);
         assertThat(server.post("/charges/no-money", id).isReplayed()).isTrue();
         assertThat(runs("charge no-money")).isEqualTo(1);
@@ -340,7 +340,7 @@ class IdempotentHandlersTest {
     }
 
     @Test
-    void anAnnotationMayStandForAnother() {
+    void anAnnotationMayReplaceAnother() {
         int before = runs("pay");
         TestServer.Response first = server.post("/payments", id);
         assertThat(first.status()).isEqualTo(500);

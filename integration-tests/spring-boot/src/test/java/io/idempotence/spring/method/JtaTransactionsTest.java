@@ -290,7 +290,7 @@ class JtaTransactionsTest {
     }
 
     @Test
-    void afterACommitTheFailureIsKeptIfTheOperationSaysSo() {
+    void afterACommitTheFailureIsKeptIfTheOperationRequiresIt() {
         server.assertReplaysAFailure("/kept/" + id, id);
         assertThat(bookings.orders(id)).isEqualTo(1);
     }

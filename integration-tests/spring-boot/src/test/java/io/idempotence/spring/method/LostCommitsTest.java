@@ -314,7 +314,7 @@ class LostCommitsTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    @DisplayName("P2: a mark tells that a commit took effect whose reply was lost")
+    @DisplayName("P2: a mark shows that a commit took effect whose reply was lost")
     void aLostCommitIsResolvedInInTransactionMode(boolean commitsAreEffects) {
         try (TestServer marking = TestServer.start(
                 Application.class,

@@ -283,7 +283,7 @@ class MvcReturnTypesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"/released-future", "/released-deferred", "/released-callable"})
-    void anExceptionOfAnAsynchronousHandlerDecidesAsTheHandlerSays(String path) {
+    void anExceptionOfAnAsynchronousHandlerDecidesAsTheHandlerDeclares(String path) {
         for (int i = 0; i < 2; i++) {
             TestServer.Response response = server.post(path, id);
             assertThat(response.status()).isEqualTo(422);

@@ -111,7 +111,7 @@ class TaskDecoratorsTest {
 
     /** Boot 3 applied none of them, and nothing said so. */
     @Test
-    void severalDecoratorsAreAppliedOrAWarningNamesThem(CapturedOutput output) {
+    void severalDecoratorsAreAppliedOrAWarningListsThem(CapturedOutput output) {
         try (ConfigurableApplicationContext application = start(OneForEach.class)) {
             if (SpringBootVersion.getVersion().startsWith("3.")) {
                 assertThat(output).contains(WARNING);

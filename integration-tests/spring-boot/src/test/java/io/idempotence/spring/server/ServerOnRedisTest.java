@@ -129,7 +129,7 @@ class ServerOnRedisTest {
     }
 
     @Test
-    void whileRedisIsDownRequestsGet503AndHealthSaysSo() {
+    void whileRedisIsDownRequestsGet503AndHealthReportsIt() {
         assertThat(health().body()).contains("\"idempotence\":{").contains("\"storage\":\"redis\"");
         redis.kill();
         try {

@@ -66,7 +66,7 @@ class RedisAddressesTest {
         "rediss://host:1, give it to connect(URI)",
         "app:s3cret@host:1, user and password do not go here"
     })
-    void errorNamesThePlaceTheFaultAndTheFix(String given, String message) {
+    void errorContainsThePlaceTheFaultAndTheFix(String given, String message) {
         assertThatThrownBy(() -> RedisAddresses.parse(given))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining(message)
