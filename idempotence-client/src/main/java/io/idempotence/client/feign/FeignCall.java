@@ -198,11 +198,7 @@ final class FeignCall {
                     "the interceptor of IdempotentFeign is gone, so this call would be unprotected;"
                             + " call IdempotentFeign.install(builder) after builder.requestInterceptors(...)");
         }
-        String line = identity.line();
-        if (line != null && !FeignHeaders.idIn(request.headers()).equals(List.of(line))) {
-            throw new IllegalStateException("another interceptor or target changed the Idempotency-Key of this call;"
-                    + " remove it, or give the ID as a header argument or with IdempotenceScope");
-        }
+        identity.requireUnchanged(FeignHeaders.idIn(request.headers()));
         if (contentType == null) {
             contentType = HeaderLines.of(request.headers(), CONTENT_TYPE);
             logical.describe(() -> pathAndQuery(request.url()), () -> Arrays.hashCode(request.body()));

@@ -3,6 +3,7 @@ package io.idempotence.client.okhttp;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_ATTEMPT;
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.http.HttpOrigin;
@@ -11,7 +12,6 @@ import io.idempotence.client.internal.http.RedirectRule;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import okhttp3.HttpUrl;
 import okhttp3.Interceptor.Chain;
@@ -26,7 +26,7 @@ final class OkHttpAttempt {
     private final RedirectRule redirects;
     private final Observation seen;
     private final LogicalCall logical;
-    private final @Nullable String header;
+    private final @Nullable CallIdentity identity;
     private final @Nullable RepeatableBody body;
     private volatile @Nullable Request asked;
     private volatile @Nullable Request first;
@@ -34,19 +34,19 @@ final class OkHttpAttempt {
     private volatile boolean mayHaveRun;
 
     /**
-     * @param header the line of the ID; null if there is none, or if another layer sets it
+     * @param identity the ID of the call; null if another layer sets it
      * @param body the request body; null if there is none, or if another layer keeps it
      */
     OkHttpAttempt(
             RedirectRule redirects,
             Observation seen,
             LogicalCall logical,
-            @Nullable String header,
+            @Nullable CallIdentity identity,
             @Nullable RepeatableBody body) {
         this.redirects = redirects;
         this.seen = seen;
         this.logical = logical;
-        this.header = header;
+        this.identity = identity;
         this.body = body;
     }
 
@@ -157,10 +157,12 @@ final class OkHttpAttempt {
                         .build();
             }
         }
-        if (header != null && !request.headers(IDEMPOTENCY_KEY).equals(List.of(header))) {
-            throw new NotSendableException(
-                    "another interceptor or an authenticator changed the Idempotency-Key of this call; remove it, or give"
-                            + " the ID as a header of the request or with IdempotenceScope");
+        if (identity != null) {
+            try {
+                identity.requireUnchanged(request.headers(IDEMPOTENCY_KEY));
+            } catch (IllegalStateException e) {
+                throw new NotSendableException(e);
+            }
         }
         return request;
     }

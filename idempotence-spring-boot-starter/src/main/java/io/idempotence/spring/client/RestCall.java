@@ -94,7 +94,7 @@ final class RestCall implements ClientAdapter {
                     prepared(attempt, ends),
                     body,
                     (uri, method) -> new RestExchange(
-                            logical, line(), seen, watch, ends, redirects, request.getMethod(), uri, method));
+                            logical, identity, seen, watch, ends, redirects, request.getMethod(), uri, method));
             if (seen.hasSeenNothing()) {
                 // An interceptor responded by itself.
                 seen.responded(response.getStatusCode().value(), WholeResponse.headersOf(response));

@@ -2,6 +2,7 @@ package io.idempotence.spring.client;
 
 import static io.idempotence.http.IdempotenceHeaders.IDEMPOTENCY_KEY;
 
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.LogicalCall;
 import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.IoFailures;
@@ -28,7 +29,7 @@ import org.springframework.http.client.ClientHttpResponse;
  */
 final class RestExchange implements ClientHttpRequest {
     private final LogicalCall call;
-    private final String line;
+    private final CallIdentity identity;
     private final Observation seen;
     private final Watch watch;
     private final RequestEnds ends;
@@ -41,12 +42,12 @@ final class RestExchange implements ClientHttpRequest {
     private final ByteArrayOutputStream body = new ByteArrayOutputStream();
 
     /**
-     * @param line the header's line of the call's ID
+     * @param identity the ID of the call
      * @param asked the method of the call. An interceptor may send a request with another one
      */
     RestExchange(
             LogicalCall call,
-            String line,
+            CallIdentity identity,
             Observation seen,
             Watch watch,
             RequestEnds ends,
@@ -55,7 +56,7 @@ final class RestExchange implements ClientHttpRequest {
             URI uri,
             HttpMethod method) {
         this.call = call;
-        this.line = line;
+        this.identity = identity;
         this.seen = seen;
         this.watch = watch;
         this.ends = ends;
@@ -92,11 +93,7 @@ final class RestExchange implements ClientHttpRequest {
 
     @Override
     public ClientHttpResponse execute() throws IOException {
-        if (!values(headers, IDEMPOTENCY_KEY).equals(List.of(line))) {
-            throw new IllegalStateException(
-                    "another interceptor changed the Idempotency-Key of this call; remove it, or give"
-                            + " the ID as a header of the request or with IdempotenceScope");
-        }
+        identity.requireUnchanged(values(headers, IDEMPOTENCY_KEY));
         if (RedirectRule.mayBecomeGet(seen.status()) && !asked.equals(HttpMethod.GET)) {
             // An interceptor sends a request after a redirect. The redirected one may have been executed.
             seen.mayHaveBeenSentBefore();

@@ -186,7 +186,7 @@ class OkHttpThirdPartyInterceptorsIT extends OkHttpInterceptorTestBase {
                         .build())));
         assertThatThrownBy(() -> send(client, order()))
                 .isInstanceOf(IOException.class)
-                .hasMessageContaining("another interceptor or an authenticator changed the Idempotency-Key");
+                .hasMessageContaining("an authenticator or a target changed the Idempotency-Key");
         assertThat(received()).isEmpty();
         assertThat(events.get(0).attempts()).isEqualTo(1);
     }

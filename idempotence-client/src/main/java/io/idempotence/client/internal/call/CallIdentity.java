@@ -136,6 +136,22 @@ public final class CallIdentity {
         return decided == null ? null : decided.line;
     }
 
+    /**
+     * Checks, before a request leaves, that it carries the ID of this call and no other (promise P1). A call without an ID has no such
+     * check.
+     *
+     * @param lines the header's lines, as they are about to be sent
+     * @throws IllegalStateException if other code replaced, added or removed an ID
+     */
+    public void requireUnchanged(List<String> lines) {
+        String line = line();
+        if (line != null && !lines.equals(List.of(line))) {
+            throw new IllegalStateException(
+                    "another interceptor, an authenticator or a target changed the Idempotency-Key of this call; remove it,"
+                            + " or give the ID as a header of the call or with IdempotenceScope");
+        }
+    }
+
     /** True once it is decided that the call carries an ID. */
     public boolean carriesId() {
         return line() != null;

@@ -5,6 +5,7 @@ import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /** Logical calls without an HTTP client. */
@@ -13,16 +14,25 @@ final class TestCalls {
 
     /** Returns a call whose caller gives its ID. */
     static LogicalCall withId(Duration deadline) {
-        ClientOperation operation = new ClientOperation(
+        ClientOperation operation = operation(null);
+        CallIdentity identity = undecided(operation);
+        identity.decide("POST", List.of("\"order-1\""), "create", () -> "/orders", () -> null);
+        return new LogicalCall(operation, identity, deadline);
+    }
+
+    /** Returns an operation with the default settings. */
+    static ClientOperation operation(@Nullable Boolean annotated) {
+        return new ClientOperation(
                 "orders",
                 "create",
                 "create",
                 IdempotenceClientConfig.builder().build(),
-                null,
+                annotated,
                 LoggerFactory.getLogger(TestCalls.class));
-        CallIdentity identity =
-                new CallIdentity(operation, operation::method, CallerContext.current(), ScopeHistory.ofOneCall());
-        identity.decide("POST", List.of("\"order-1\""), "create", () -> "/orders", () -> null);
-        return new LogicalCall(operation, identity, deadline);
+    }
+
+    /** Returns the identity of a call that has made no request yet. */
+    static CallIdentity undecided(ClientOperation operation) {
+        return new CallIdentity(operation, operation::method, CallerContext.current(), ScopeHistory.ofOneCall());
     }
 }

@@ -1,0 +1,46 @@
+package io.idempotence.client.internal.call;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import java.util.stream.Stream;
+
+/** Promise P1: a call sends one ID, its own. */
+class CallIdentityTest {
+    private static final String OWN = "\"order-1\"";
+
+    private final CallIdentity identity = TestCalls.undecided(TestCalls.operation(null));
+
+    static Stream<List<String>> changedLines() {
+        return Stream.of(List.of(), List.of("\"order-2\""), List.of(OWN, OWN), List.of("order-1"));
+    }
+
+    private void decide(String httpMethod, List<String> lines) {
+        identity.decide(httpMethod, lines, "create", () -> "/orders", () -> null);
+    }
+
+    @ParameterizedTest
+    @MethodSource("changedLines")
+    void headerThatOtherCodeChangedIsRefused(List<String> lines) {
+        decide("POST", List.of(OWN));
+        assertThatIllegalStateException()
+                .isThrownBy(() -> identity.requireUnchanged(lines))
+                .withMessageContaining("changed the Idempotency-Key of this call");
+    }
+
+    @Test
+    void headerWithTheIdOfTheCallIsAccepted() {
+        decide("POST", List.of(OWN));
+        assertThatCode(() -> identity.requireUnchanged(List.of(OWN))).doesNotThrowAnyException();
+    }
+
+    @Test
+    void callWithoutAnIdMayHaveAnyHeader() {
+        decide("GET", List.of());
+        assertThatCode(() -> identity.requireUnchanged(List.of(OWN))).doesNotThrowAnyException();
+    }
+}
