@@ -121,7 +121,8 @@ final class FeignCall {
      * @param encoder writes to {@code template}
      */
     void encode(RequestTemplate template, Runnable encoder) {
-        if (!willCarryId(template)) {
+        // As far as is known before the interceptors of the first request.
+        if (!identity.willCarryId(template.method())) {
             write(template, encoder);
             return;
         }
@@ -143,11 +144,6 @@ final class FeignCall {
         if (template.body() != null) {
             encoded = template;
         }
-    }
-
-    /** Whether this call carries an ID, as far as is known before the interceptors of its first request. */
-    private boolean willCarryId(RequestTemplate template) {
-        return carriesId() || method.operation().carriesId(template.method(), false);
     }
 
     private static void copyEncoded(RequestTemplate from, RequestTemplate to) {
@@ -220,9 +216,7 @@ final class FeignCall {
         }
         RequestTemplate template = declared.template();
         boolean own = !FeignHeaders.idIn(template.headers()).isEmpty();
-        if (method.operation().carriesId(template.method(), own)) {
-            identity.keepDoubt(own, List.of());
-        }
+        identity.keepDoubt(template.method(), own, List.of());
     }
 
     /** Returns the exception for an unknown outcome. */

@@ -5,6 +5,7 @@ import static java.util.Objects.requireNonNull;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.CallLoop;
 import io.idempotence.client.internal.call.ClientOperation;
 import io.idempotence.client.internal.call.ClientOperations;
@@ -55,7 +56,7 @@ final class IdempotenceInterceptor implements Interceptor {
             return passedOn(chain, above);
         }
         ClientOperation operation = operation(request);
-        if (!operation.carriesId(request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
+        if (!CallIdentity.isCarried(operation, request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
             return withoutId(chain, request);
         }
         CallMemory memory = tracked.memory(request, request.headers(IDEMPOTENCY_KEY));

@@ -160,7 +160,7 @@ final class OkHttpCall implements ClientAdapter {
         } catch (IOException | RuntimeException e) {
             // Nothing is sent. An earlier call in doubt stays in doubt.
             checked(() -> {
-                identity.keepDoubt(!given.isEmpty(), given);
+                identity.keepDoubt(request.method(), !given.isEmpty(), given);
                 return null;
             });
             throw e;

@@ -1,6 +1,7 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.call.CallIdentity;
 import io.idempotence.client.internal.call.ClientOperations;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -59,7 +60,8 @@ final class RestClientInstaller {
      * @param annotated the value of {@code @Idempotent}, or null if there is none
      */
     boolean expectsId(String client, String method, @Nullable Boolean annotated, String httpMethod) {
-        return calls != Calls.NONE && operations.of(client, method, annotated).carriesId(httpMethod, false);
+        return calls != Calls.NONE
+                && CallIdentity.isCarried(operations.of(client, method, annotated), httpMethod, false);
     }
 
     private RestInterceptor interceptor() {

@@ -2,12 +2,15 @@ package io.idempotence.client.internal.call;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.InboundRequest;
+import io.idempotence.client.IdempotenceClientConfig;
+import io.idempotence.client.internal.http.HttpMethods;
 import io.idempotence.client.internal.scope.CallScope;
 import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
 import io.idempotence.http.IdempotencyKeyHeader;
 import java.time.Instant;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -44,6 +47,23 @@ public final class CallIdentity {
         this.withoutId = alone.newCall();
     }
 
+    /**
+     * Whether a call of an operation carries an ID, whichever it is.
+     *
+     * @param given whether its caller gives one
+     */
+    public static boolean isCarried(ClientOperation operation, String httpMethod, boolean given) {
+        IdempotenceClientConfig config = operation.config();
+        if (HttpMethods.isSafe(httpMethod) || !config.enabled()) {
+            return false;
+        }
+        Boolean annotated = operation.annotated();
+        if (annotated != null) {
+            return annotated;
+        }
+        return given || config.methods().contains(httpMethod.toUpperCase(Locale.ROOT));
+    }
+
     /** Parses the ID in the lines of a header. Refuses a value that a client would write verbatim and a server would parse as two headers. */
     public static IdempotenceId parse(List<String> lines) {
         return GRAMMAR.parse(lines).orElseThrow();
@@ -74,7 +94,7 @@ public final class CallIdentity {
     }
 
     private @Nullable String lineOf(String httpMethod, List<String> lines, Supplier<IdempotenceId> usual) {
-        if (!operation.carriesId(httpMethod, !lines.isEmpty())) {
+        if (!isCarried(operation, httpMethod, !lines.isEmpty())) {
             return null;
         }
         if (!lines.isEmpty()) {
@@ -95,12 +115,15 @@ public final class CallIdentity {
 
     /**
      * Keeps the doubt of a call that could not be made, so that no request has decided its ID. If an earlier call under an ID is in doubt,
-     * or the handler of that earlier call failed, this call takes that ID.
+     * or the handler of that earlier call failed, this call takes that ID. A call that would carry no ID keeps no doubt.
      *
      * @param own whether the caller gives an ID of its own
      * @param lines the header's lines, empty if they are unknown
      */
-    public void keepDoubt(boolean own, List<String> lines) {
+    public void keepDoubt(String httpMethod, boolean own, List<String> lines) {
+        if (!isCarried(operation, httpMethod, own)) {
+            return;
+        }
         CallScope scope = caller.scope();
         boolean asks = scope != null && scope.mayHaveTakenEffect() && (!own || scope.isResumed());
         if (asks || alone.mayHaveTakenEffect()) {
@@ -150,6 +173,11 @@ public final class CallIdentity {
                     "another interceptor, an authenticator or a target changed the Idempotency-Key of this call; remove it,"
                             + " or give the ID as a header of the call or with IdempotenceScope");
         }
+    }
+
+    /** Whether the call carries an ID, as far as is known before it is decided. A caller's own ID may come as a header later. */
+    public boolean willCarryId(String httpMethod) {
+        return carriesId() || isCarried(operation, httpMethod, false);
     }
 
     /** True once it is decided that the call carries an ID. */

@@ -3,8 +3,6 @@ package io.idempotence.client.internal.call;
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.RetryBudget;
-import io.idempotence.client.internal.http.HttpMethods;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
@@ -75,18 +73,9 @@ public final class ClientOperation {
         return log;
     }
 
-    /**
-     * Whether a call carries an ID.
-     *
-     * @param given whether its caller gives one
-     */
-    public boolean carriesId(String httpMethod, boolean given) {
-        if (HttpMethods.isSafe(httpMethod) || !config.enabled()) {
-            return false;
-        }
-        if (annotated != null) {
-            return annotated;
-        }
-        return given || config.methods().contains(httpMethod.toUpperCase(Locale.ROOT));
+    /** The value of {@code @Idempotent}, or null if there is none. */
+    @Nullable
+    Boolean annotated() {
+        return annotated;
     }
 }

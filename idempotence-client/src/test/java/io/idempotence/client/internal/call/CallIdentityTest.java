@@ -1,13 +1,14 @@
 package io.idempotence.client.internal.call;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import java.util.stream.Stream;
 
 /** Promise P1: a call sends one ID, its own. */
 class CallIdentityTest {
@@ -36,6 +37,24 @@ class CallIdentityTest {
     void headerWithTheIdOfTheCallIsAccepted() {
         decide("POST", List.of(OWN));
         assertThatCode(() -> identity.requireUnchanged(List.of(OWN))).doesNotThrowAnyException();
+    }
+
+    @Test
+    void annotationDecidesBeforeTheHttpMethodAndTheCallersOwnId() {
+        assertThat(CallIdentity.isCarried(TestCalls.operation(true), "PUT", false))
+                .isTrue();
+        assertThat(CallIdentity.isCarried(TestCalls.operation(false), "POST", true))
+                .isFalse();
+        assertThat(CallIdentity.isCarried(TestCalls.operation(true), "GET", true))
+                .isFalse();
+    }
+
+    @Test
+    void callersOwnIdDecidesBeforeTheHttpMethod() {
+        assertThat(CallIdentity.isCarried(TestCalls.operation(null), "PUT", false))
+                .isFalse();
+        assertThat(CallIdentity.isCarried(TestCalls.operation(null), "PUT", true))
+                .isTrue();
     }
 
     @Test
