@@ -31,7 +31,6 @@ final class OkHttpAttempt {
     private volatile @Nullable Request asked;
     private volatile @Nullable Request first;
     private volatile @Nullable String withheldLocation;
-    private volatile boolean mayHaveRun;
 
     /**
      * @param identity the ID of the call; null if another layer sets it
@@ -64,9 +63,7 @@ final class OkHttpAttempt {
         } catch (NotSendableException e) {
             throw e;
         } catch (IOException e) {
-            if (mayHaveRun) {
-                seen.mayHaveBeenSentBefore();
-            }
+            seen.failedAfterItsRequests();
             if (neverLeft()) {
                 seen.notSent(e);
             } else if (!isFaulty()) {
@@ -74,7 +71,7 @@ final class OkHttpAttempt {
             }
             throw e;
         } catch (RuntimeException | Error e) {
-            seen.broken(first == null || (isFaulty() && !mayHaveRun));
+            seen.broken(first == null || (isFaulty() && !seen.hasHiddenDoubt()));
             throw e;
         } finally {
             if (chain.call().isCanceled()) {
@@ -94,14 +91,16 @@ final class OkHttpAttempt {
         try {
             Response response = chain.proceed(leaving);
             responded(response);
-            // A redirect that repeats the request shows that nothing was executed here.
-            mayHaveRun |= !RedirectRule.repeatsRequest(response.code());
+            if (!RedirectRule.repeatsRequest(response.code())) {
+                // A redirect that repeats the request would show that nothing was executed here.
+                seen.mayHaveBeenExecuted();
+            }
             return mayBeFollowed(leaving, response) ? response : withoutLocation(response);
         } catch (IOException e) {
             if (isFaulty() || e instanceof NotSendableException) {
                 seen.broken(true);
             } else {
-                mayHaveRun = true;
+                seen.mayHaveBeenExecuted();
                 seen.failed(e);
             }
             throw e;

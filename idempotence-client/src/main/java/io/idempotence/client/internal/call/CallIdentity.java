@@ -201,7 +201,10 @@ public final class CallIdentity {
         return generated;
     }
 
-    /** The history of the call, the only place that stores its doubt. */
+    /**
+     * The history of the call. It stores the doubt that ended attempts and other calls under the ID left. What the requests of one attempt
+     * leave open is in its {@link io.idempotence.client.internal.http.Observation}, until the attempt ends.
+     */
     ScopeHistory.Call history() {
         ScopeHistory.Call begun = withId.get();
         return begun == null ? withoutId : begun;

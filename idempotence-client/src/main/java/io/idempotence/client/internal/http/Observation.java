@@ -34,6 +34,7 @@ public final class Observation {
     private volatile boolean bodyTaken;
     private volatile boolean earlierDoubt;
     private volatile boolean earlierFailure;
+    private volatile boolean hiddenDoubt;
     private volatile boolean once;
     private volatile boolean redirectRefused;
     private volatile boolean givenUp;
@@ -134,6 +135,21 @@ public final class Observation {
     /** Records that the HTTP client may have sent the request before, which the failure does not show. */
     public void mayHaveBeenSentBefore() {
         earlierDoubt = true;
+    }
+
+    /** Records that a request of the HTTP client may have been executed, which a later failure of that client would hide. */
+    public void mayHaveBeenExecuted() {
+        hiddenDoubt = true;
+    }
+
+    /** Records that the HTTP client failed after the requests that it reported. If one of them may have been executed, that is a doubt. */
+    public void failedAfterItsRequests() {
+        earlierDoubt |= hiddenDoubt;
+    }
+
+    /** Whether {@link #mayHaveBeenExecuted} was called. */
+    public boolean hasHiddenDoubt() {
+        return hiddenDoubt;
     }
 
     /** Records that the request must not be sent again: its body can be read only once, or the caller gave up. */
