@@ -12,6 +12,7 @@ import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.internal.DaemonThreads;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.Type;
 import java.util.Arrays;
@@ -23,7 +24,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import org.jspecify.annotations.Nullable;
 
-/** The settings of a Feign builder that have no accessor. */
+/** The parts of Feign that have no accessor: settings of a builder, and fields of its clients. */
 final class FeignInternals {
     private static final String CONTINUATION = "kotlin.coroutines.Continuation";
 
@@ -65,6 +66,31 @@ final class FeignInternals {
             }
         }
         throw new NoSuchFieldException(from.getName() + "." + name);
+    }
+
+    /** Returns the only client that {@code client} holds; null if it holds none or several, or if its fields cannot be read. */
+    static @Nullable Object clientInside(Object client) {
+        Object only = null;
+        for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                Object value = Modifier.isStatic(field.getModifiers()) ? null : valueOf(field, client);
+                if (value instanceof Client || value instanceof AsyncClient) {
+                    if (only != null && only != value) {
+                        return null;
+                    }
+                    only = value;
+                }
+            }
+        }
+        return only;
+    }
+
+    private static @Nullable Object valueOf(Field field, Object owner) {
+        try {
+            return !field.getType().isPrimitive() && field.trySetAccessible() ? field.get(owner) : null;
+        } catch (IllegalAccessException e) {
+            return null;
+        }
     }
 
     /** Whether interceptors may give a request an ID before this client half sees it. */

@@ -1,11 +1,7 @@
 package io.idempotence.client.feign;
 
-import feign.AsyncClient;
-import feign.Client;
 import feign.Request;
 import feign.Request.HttpMethod;
-import java.lang.reflect.Field;
-import java.lang.reflect.Modifier;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -83,14 +79,14 @@ final class HttpClients {
     /** @param client the client given to Feign, synchronous or asynchronous */
     static HttpClients of(Object client) {
         Object sending = client;
-        Object inside = inside(client);
+        Object inside = FeignInternals.clientInside(client);
         boolean handedOnOnce = true;
         boolean throughExecutor = false;
         for (int i = 0; inside != null && i < MOST_WRAPPERS; i++) {
             handedOnOnce &= HANDING_ON_ONCE.contains(declaredName(sending));
             throughExecutor |= isDefaultAsync(sending);
             sending = inside;
-            inside = inside(sending);
+            inside = FeignInternals.clientInside(sending);
         }
         return new HttpClients(client, sending, handedOnOnce, throughExecutor);
     }
@@ -100,31 +96,6 @@ final class HttpClients {
         String name = client.getClass().getName();
         int lambda = name.indexOf("$$Lambda");
         return lambda < 0 ? name : name.substring(0, lambda);
-    }
-
-    /** Returns the only client that {@code client} holds; null if it holds none or several, or if its fields cannot be read. */
-    private static @Nullable Object inside(Object client) {
-        Object only = null;
-        for (Class<?> type = client.getClass(); type != null; type = type.getSuperclass()) {
-            for (Field field : type.getDeclaredFields()) {
-                Object value = Modifier.isStatic(field.getModifiers()) ? null : valueOf(field, client);
-                if (value instanceof Client || value instanceof AsyncClient) {
-                    if (only != null && only != value) {
-                        return null;
-                    }
-                    only = value;
-                }
-            }
-        }
-        return only;
-    }
-
-    private static @Nullable Object valueOf(Field field, Object owner) {
-        try {
-            return !field.getType().isPrimitive() && field.trySetAccessible() ? field.get(owner) : null;
-        } catch (IllegalAccessException e) {
-            return null;
-        }
     }
 
     /** Whether this is Feign's own client over HttpURLConnection, not wrapped. */
