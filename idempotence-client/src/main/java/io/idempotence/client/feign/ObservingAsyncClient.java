@@ -45,7 +45,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         AsyncClient<C> sending = attempt.call().carriesId() ? endable : withOuterAttempt;
         try {
             send(
-                    new ObservedRequest(installation, attempt, request, options, httpClient, null),
+                    new FeignExchange(installation, attempt, request, options, httpClient, null),
                     sending,
                     context,
                     result);
@@ -56,13 +56,13 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
     }
 
     private void send(
-            ObservedRequest observed, AsyncClient<C> client, Optional<C> context, CompletableFuture<Response> result) {
+            FeignExchange exchange, AsyncClient<C> client, Optional<C> context, CompletableFuture<Response> result) {
         CompletableFuture<Response> wire;
-        observed.starts();
+        exchange.starts();
         try {
-            wire = observed.sends(() -> client.execute(observed.request(), observed.options(), context));
+            wire = exchange.sends(() -> client.execute(exchange.request(), exchange.options(), context));
         } catch (Throwable t) {
-            fail(observed, result, t, false);
+            fail(exchange, result, t, false);
             return;
         }
         result.whenComplete((response, thrown) -> {
@@ -74,32 +74,32 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         wire.whenComplete((response, thrown) -> {
             if (thrown != null) {
                 fail(
-                        observed,
+                        exchange,
                         result,
                         thrown instanceof CompletionException e && e.getCause() != null ? e.getCause() : thrown,
                         true);
                 return;
             }
             try {
-                Response whole = observed.received(response);
-                if (observed.follows(whole, !result.isDone())) {
-                    send(observed, client, context, result);
+                Response whole = exchange.received(response);
+                if (exchange.follows(whole, !result.isDone())) {
+                    send(exchange, client, context, result);
                 } else if (!result.complete(whole)) {
                     whole.close();
                 }
             } catch (Throwable t) {
-                fail(observed, result, t, true);
+                fail(exchange, result, t, true);
             }
         });
     }
 
     private static void fail(
-            ObservedRequest observed, CompletableFuture<Response> result, Throwable thrown, boolean inFuture) {
-        IOException failure = thrown instanceof IOException e ? e : observed.aborted(thrown);
+            FeignExchange exchange, CompletableFuture<Response> result, Throwable thrown, boolean inFuture) {
+        IOException failure = thrown instanceof IOException e ? e : exchange.aborted(thrown);
         if (failure != null) {
-            result.completeExceptionally(observed.failed(failure));
+            result.completeExceptionally(exchange.failed(failure));
         } else {
-            observed.broken(thrown, inFuture);
+            exchange.broken(thrown, inFuture);
             result.completeExceptionally(thrown);
         }
     }

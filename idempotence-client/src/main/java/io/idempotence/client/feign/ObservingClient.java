@@ -25,25 +25,25 @@ final class ObservingClient implements Client {
         if (attempt == null) {
             return delegate.execute(request, options);
         }
-        ObservedRequest observed =
-                new ObservedRequest(installation, attempt, request, options, httpClient, Thread.currentThread());
+        FeignExchange exchange =
+                new FeignExchange(installation, attempt, request, options, httpClient, Thread.currentThread());
         Client sending = attempt.call().carriesId() ? endable : delegate;
         try {
             Response response;
             do {
-                observed.starts();
-                response = observed.received(
-                        observed.sends(() -> sending.execute(observed.request(), observed.options())));
-            } while (observed.follows(response, !Thread.currentThread().isInterrupted()));
+                exchange.starts();
+                response = exchange.received(
+                        exchange.sends(() -> sending.execute(exchange.request(), exchange.options())));
+            } while (exchange.follows(response, !Thread.currentThread().isInterrupted()));
             return response;
         } catch (IOException e) {
-            throw observed.failed(e);
+            throw exchange.failed(e);
         } catch (RuntimeException | Error e) {
-            IOException aborted = observed.aborted(e);
+            IOException aborted = exchange.aborted(e);
             if (aborted != null) {
-                throw observed.failed(aborted);
+                throw exchange.failed(aborted);
             }
-            observed.broken(e, false);
+            exchange.broken(e, false);
             throw e;
         }
     }

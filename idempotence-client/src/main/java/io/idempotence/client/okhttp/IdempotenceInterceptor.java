@@ -86,7 +86,7 @@ final class IdempotenceInterceptor implements Interceptor {
             seen.mayHaveBeenSentBefore();
         }
         try {
-            OkHttpAttempt passed = new OkHttpAttempt(wire.redirects(), seen, above.call(), null, null);
+            OkHttpExchange passed = new OkHttpExchange(wire.redirects(), seen, above.call(), null, null);
             return wire.send(passed, chain, chain.request());
         } finally {
             above.seen().learnFrom(seen);

@@ -111,7 +111,7 @@ final class OkHttpCall implements ClientAdapter {
         watched.exit(chain.call()::cancel);
         Response response;
         try {
-            OkHttpAttempt sent = new OkHttpAttempt(wire.redirects(), seen, logical, identity, body);
+            OkHttpExchange sent = new OkHttpExchange(wire.redirects(), seen, logical, identity, body);
             response = wire.send(sent, clipped, request);
         } catch (IOException e) {
             throw watched.reason(e);

@@ -16,17 +16,17 @@ import org.slf4j.LoggerFactory;
  */
 final class WireInterceptor implements Interceptor {
     /**
-     * The attempts by call. A tag of the request would not do, because an authenticator or interceptor may make a new request without it.
+     * The exchanges by call. A tag of the request would not do, because an authenticator or interceptor may make a new request without it.
      */
-    private final Map<Call, OkHttpAttempt> sending = new ConcurrentHashMap<>();
+    private final Map<Call, OkHttpExchange> sending = new ConcurrentHashMap<>();
 
     private final RedirectRule redirects = new RedirectRule(LoggerFactory.getLogger(IdempotentOkHttp.class));
 
-    /** Sends a request of {@code attempt}. Every request that leaves for the call meanwhile belongs to that attempt, too. */
-    Response send(OkHttpAttempt attempt, Chain chain, Request request) throws IOException {
-        sending.put(chain.call(), attempt);
+    /** Sends a request of {@code exchange}. Every request that leaves for the call meanwhile belongs to it, too. */
+    Response send(OkHttpExchange exchange, Chain chain, Request request) throws IOException {
+        sending.put(chain.call(), exchange);
         try {
-            return attempt.send(chain, request);
+            return exchange.send(chain, request);
         } finally {
             sending.remove(chain.call());
         }
@@ -39,7 +39,7 @@ final class WireInterceptor implements Interceptor {
     @Override
     public Response intercept(Chain chain) throws IOException {
         Request request = chain.request();
-        OkHttpAttempt attempt = sending.get(chain.call());
-        return attempt == null ? chain.proceed(request) : attempt.exchange(chain, request);
+        OkHttpExchange exchange = sending.get(chain.call());
+        return exchange == null ? chain.proceed(request) : exchange.sendOverConnection(chain, request);
     }
 }

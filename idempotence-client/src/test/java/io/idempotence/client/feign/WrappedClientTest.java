@@ -200,7 +200,7 @@ class WrappedClientTest extends FeignTestBase {
         HttpClients client = HttpClients.of(measuring);
         for (int left = 1; left <= 10_000; left++) {
             int timeout =
-                    ObservedRequest.clip(new Request.Options(), left, client).connectTimeoutMillis();
+                    FeignExchange.clip(new Request.Options(), left, client).connectTimeoutMillis();
             assertThat(timeout).isBetween(1, left);
             timeouts.add(timeout);
         }

@@ -20,7 +20,7 @@ import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /** A request of an attempt, with the further requests that OkHttp makes of it: redirects, and those that it repeats by itself. */
-final class OkHttpAttempt {
+final class OkHttpExchange {
     private static final String LOCATION = "Location";
 
     private final RedirectRule redirects;
@@ -36,7 +36,7 @@ final class OkHttpAttempt {
      * @param identity the ID of the call; null if another layer sets it
      * @param body the request body; null if there is none, or if another layer keeps it
      */
-    OkHttpAttempt(
+    OkHttpExchange(
             RedirectRule redirects,
             Observation seen,
             LogicalCall logical,
@@ -49,7 +49,7 @@ final class OkHttpAttempt {
         this.body = body;
     }
 
-    /** Sends {@code request}. Each exchange that results from it passes {@link #exchange}. */
+    /** Sends {@code request}. Each request that results from it passes {@link #sendOverConnection}. */
     Response send(Chain chain, Request request) throws IOException {
         asked = request;
         try {
@@ -81,7 +81,7 @@ final class OkHttpAttempt {
     }
 
     /** Sends a request over an established connection. */
-    Response exchange(Chain chain, Request request) throws IOException {
+    Response sendOverConnection(Chain chain, Request request) throws IOException {
         if (isOfAnInterceptor(request)) {
             return chain.proceed(request);
         }

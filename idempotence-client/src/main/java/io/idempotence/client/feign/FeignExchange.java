@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A request of an attempt, with the redirects that follow it. A request without an ID is not changed. */
-final class ObservedRequest {
+final class FeignExchange {
     private final Installation installation;
     private final FeignAttempt attempt;
     private final FeignCall call;
@@ -34,7 +34,7 @@ final class ObservedRequest {
      * @throws IOException if the deadline is over, for example because an interceptor took too long, if {@code waiting} is interrupted, or
      *     if the caller has cancelled the call: nothing is sent
      */
-    ObservedRequest(
+    FeignExchange(
             Installation installation,
             FeignAttempt attempt,
             Request request,
