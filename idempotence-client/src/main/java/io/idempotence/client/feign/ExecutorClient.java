@@ -31,16 +31,16 @@ final class ExecutorClient {
             if (!(sending instanceof Client under && executor instanceof ExecutorService threads)) {
                 throw new NoSuchFieldException("client or executorService has another type");
             }
-            Client endable = EndableClients.of(under, watches);
+            Client cancellable = CancellableClients.of(under, watches);
             return (request, options, context) -> {
                 Watch watch = watches.get();
                 Client watched = watch == null
                         ? under
-                        : (same, clipped) -> watches.during(watch, () -> endable.execute(same, clipped));
+                        : (same, clipped) -> watches.during(watch, () -> cancellable.execute(same, clipped));
                 return execute(withOuterAttempt(watched), threads, request, options);
             };
         } catch (ReflectiveOperationException e) {
-            EndableClients.cannotEnd(client, e);
+            CancellableClients.cannotCancel(client, e);
             return client;
         }
     }

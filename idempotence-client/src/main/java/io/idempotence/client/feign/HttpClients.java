@@ -73,7 +73,7 @@ final class HttpClients {
         this.sending = sending;
         this.handedOnOnce = handedOnOnce;
         this.throughExecutor = throughExecutor;
-        this.redirectingTimeoutMillis = isJava11() ? EndableHttp2.redirectingTimeoutMillis(sending) : -1;
+        this.redirectingTimeoutMillis = isJava11() ? CancellableHttp2.redirectingTimeoutMillis(sending) : -1;
     }
 
     /** @param client the client given to Feign, synchronous or asynchronous */

@@ -19,7 +19,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
     /** The delegate, which also passes the attempt to a client half below when it sends in another thread. */
     private final AsyncClient<C> withOuterAttempt;
 
-    private final AsyncClient<C> endable;
+    private final AsyncClient<C> cancellable;
     private final HttpClients httpClient;
     private final Installation installation;
     private final boolean cancels;
@@ -27,7 +27,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
     ObservingAsyncClient(AsyncClient<C> delegate, Installation installation) {
         this.delegate = delegate;
         this.withOuterAttempt = ExecutorClient.observable(delegate, installation.sending());
-        this.endable = EndableClients.of(withOuterAttempt, installation.sending());
+        this.cancellable = CancellableClients.of(withOuterAttempt, installation.sending());
         this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
         this.cancels =
@@ -42,7 +42,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         }
         CompletableFuture<Response> result = new CompletableFuture<>();
         attempt.sent(result);
-        AsyncClient<C> sending = attempt.call().carriesId() ? endable : withOuterAttempt;
+        AsyncClient<C> sending = attempt.call().carriesId() ? cancellable : withOuterAttempt;
         try {
             send(
                     new FeignExchange(installation, attempt, request, options, httpClient, null),

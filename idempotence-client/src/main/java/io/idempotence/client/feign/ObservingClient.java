@@ -8,13 +8,13 @@ import java.io.IOException;
 /** The HTTP client that records what is sent and received, and cuts the time of an attempt to what its call has left. */
 final class ObservingClient implements Client {
     private final Client delegate;
-    private final Client endable;
+    private final Client cancellable;
     private final HttpClients httpClient;
     private final Installation installation;
 
     ObservingClient(Client delegate, Installation installation) {
         this.delegate = delegate;
-        this.endable = EndableClients.of(delegate, installation.sending());
+        this.cancellable = CancellableClients.of(delegate, installation.sending());
         this.httpClient = HttpClients.of(delegate);
         this.installation = installation;
     }
@@ -27,7 +27,7 @@ final class ObservingClient implements Client {
         }
         FeignExchange exchange =
                 new FeignExchange(installation, attempt, request, options, httpClient, Thread.currentThread());
-        Client sending = attempt.call().carriesId() ? endable : delegate;
+        Client sending = attempt.call().carriesId() ? cancellable : delegate;
         try {
             Response response;
             do {

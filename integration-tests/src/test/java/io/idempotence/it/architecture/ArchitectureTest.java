@@ -153,14 +153,14 @@ class ArchitectureTest {
             .that()
             .resideOutsideOfPackages("io.idempotence.client.okhttp..", STARTER)
             .and()
-            .haveNameNotMatching("io\\.idempotence\\.client\\.feign\\.EndableOkHttp(\\$.*)?")
+            .haveNameNotMatching("io\\.idempotence\\.client\\.feign\\.CancellableOkHttp(\\$.*)?")
             .should()
             .dependOnClassesThat(of("OkHttp", "okhttp3..", "okio..", "kotlin.."));
 
     @ArchTest
     static final ArchRule onlyTheAdapterUsesFeignsClientForTheJdk = noClasses()
             .that()
-            .doNotHaveFullyQualifiedName("io.idempotence.client.feign.EndableHttp2")
+            .doNotHaveFullyQualifiedName("io.idempotence.client.feign.CancellableHttp2")
             .should()
             .dependOnClassesThat(of("Feign's client for java.net.http", "feign.http2client.."));
 

@@ -17,13 +17,13 @@ import org.jspecify.annotations.Nullable;
  * HttpClient passes its connection only to requests that are a {@code CancellableDependency}, and Feign's are not. It uses reflection,
  * because this module does not depend on HttpClient.
  */
-final class EndableHc5 {
+final class CancellableHc5 {
     private static final String HTTP_CLIENT = "org.apache.hc.client5.http.classic.HttpClient";
     private static final String REQUEST = "org.apache.hc.core5.http.ClassicHttpRequest";
     private static final String CONTEXT = "org.apache.hc.core5.http.protocol.HttpCoreContext";
     private static final String CANCELLABLE_DEPENDENCY = "org.apache.hc.core5.concurrent.CancellableDependency";
 
-    private EndableHc5() {}
+    private CancellableHc5() {}
 
     static Client like(Client client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         Object delegate = FeignInternals.field(client, client.getClass(), "client");
@@ -55,8 +55,8 @@ final class EndableHc5 {
                 throw e;
             }
         };
-        Object endable = Proxy.newProxyInstance(loader, interfacesOf(delegate), handler);
-        return (Client) client.getClass().getConstructor(httpClient).newInstance(endable);
+        Object cancellable = Proxy.newProxyInstance(loader, interfacesOf(delegate), handler);
+        return (Client) client.getClass().getConstructor(httpClient).newInstance(cancellable);
     }
 
     /** Whether the request got a response before it failed: HttpClient sends it again after a 429 or 503, and also a POST. */
@@ -115,7 +115,7 @@ final class EndableHc5 {
                     cancel();
                     return true;
                 default:
-                    return EndableHc5.invoke(method, request, args);
+                    return CancellableHc5.invoke(method, request, args);
             }
         }
 

@@ -14,13 +14,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Copies of Feign's HTTP clients whose exchanges can be ended from another thread. Each registers its connection or call with the current
+ * Copies of Feign's HTTP clients whose exchanges can be cancelled from another thread. Each registers its connection or call with the current
  * {@link Watch} of the thread that sends. Any other client, or an unknown version of one of these, is used unchanged.
  */
-final class EndableClients {
+final class CancellableClients {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotentFeign.class);
 
-    private EndableClients() {}
+    private CancellableClients() {}
 
     static Client of(Client client, ThreadBound<Watch> sending) {
         try {
@@ -28,13 +28,13 @@ final class EndableClients {
                 return DefaultClient.like(client, sending);
             }
             return switch (client.getClass().getName()) {
-                case HttpClients.OKHTTP -> EndableOkHttp.like(client, sending);
-                case HttpClients.HC5 -> EndableHc5.like(client, sending);
-                case HttpClients.JAVA11 -> EndableHttp2.like(client, sending);
+                case HttpClients.OKHTTP -> CancellableOkHttp.like(client, sending);
+                case HttpClients.HC5 -> CancellableHc5.like(client, sending);
+                case HttpClients.JAVA11 -> CancellableHttp2.like(client, sending);
                 default -> client;
             };
         } catch (ReflectiveOperationException | IllegalArgumentException e) {
-            cannotEnd(client, e);
+            cannotCancel(client, e);
             return client;
         }
     }
@@ -44,17 +44,17 @@ final class EndableClients {
     static <C> AsyncClient<C> of(AsyncClient<C> client, ThreadBound<Watch> sending) {
         try {
             return switch (client.getClass().getName()) {
-                case HttpClients.OKHTTP -> (AsyncClient<C>) EndableOkHttp.like(client, sending);
-                case HttpClients.JAVA11 -> (AsyncClient<C>) EndableHttp2.like(client, sending);
+                case HttpClients.OKHTTP -> (AsyncClient<C>) CancellableOkHttp.like(client, sending);
+                case HttpClients.JAVA11 -> (AsyncClient<C>) CancellableHttp2.like(client, sending);
                 default -> client;
             };
         } catch (ReflectiveOperationException e) {
-            cannotEnd(client, e);
+            cannotCancel(client, e);
             return client;
         }
     }
 
-    static void cannotEnd(Object client, Exception why) {
+    static void cannotCancel(Object client, Exception why) {
         LOG.warn(
                 "{} has other fields than its known versions, so a request that its peer keeps open can outlast the"
                         + " deadline of its call, and no interrupt ends it; use a version that docs/feign.md lists, and set short"

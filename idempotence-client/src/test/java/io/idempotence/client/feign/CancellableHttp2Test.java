@@ -21,15 +21,15 @@ import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 
 /** A request that ends without a response is forgotten too. */
-class EndableHttp2Test {
-    private final Watch watch = new Watchdog(new CallThreads(), LoggerFactory.getLogger(EndableHttp2Test.class))
+class CancellableHttp2Test {
+    private final Watch watch = new Watchdog(new CallThreads(), LoggerFactory.getLogger(CancellableHttp2Test.class))
             .watch(Deadline.NEVER, Thread.currentThread());
     private final ThreadBound<Watch> sending = new ThreadBound<>();
     private final Request request = request(ClosedPort.url());
-    private final EndableHttp2 client;
+    private final CancellableHttp2 client;
 
-    EndableHttp2Test() throws ReflectiveOperationException {
-        client = EndableHttp2.like(new Http2Client(), sending);
+    CancellableHttp2Test() throws ReflectiveOperationException {
+        client = CancellableHttp2.like(new Http2Client(), sending);
     }
 
     private static Request request(String url) {

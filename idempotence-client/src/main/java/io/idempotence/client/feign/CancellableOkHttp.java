@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * A copy of Feign's client for OkHttp whose calls can be cancelled, and which reports whether a request left. It is a class of its own
  * because OkHttp may be absent.
  */
-final class EndableOkHttp {
+final class CancellableOkHttp {
     private final ThreadBound<Watch> sending;
 
     /** By the request that Feign made. All clones of a call have the same one, in whatever thread an interceptor makes them. */
@@ -38,7 +38,7 @@ final class EndableOkHttp {
     /** The timeouts of the request that this thread sends. */
     private final ThreadBound<Options> timeouts = new ThreadBound<>();
 
-    private EndableOkHttp(ThreadBound<Watch> sending) {
+    private CancellableOkHttp(ThreadBound<Watch> sending) {
         this.sending = sending;
     }
 
@@ -53,17 +53,17 @@ final class EndableOkHttp {
         if (!(FeignInternals.field(client, client.getClass(), "delegate") instanceof OkHttpClient delegate)) {
             throw new NoSuchFieldException("delegate is not an okhttp3.OkHttpClient");
         }
-        EndableOkHttp endable = new EndableOkHttp(sending);
-        OkHttpClient http = endable.like(delegate);
+        CancellableOkHttp cancellable = new CancellableOkHttp(sending);
+        OkHttpClient http = cancellable.like(delegate);
         Object feign = client.getClass().getConstructor(OkHttpClient.class).newInstance(http);
-        return endable.new OkHttpWithTimeouts(feign, http);
+        return cancellable.new OkHttpWithTimeouts(feign, http);
     }
 
     /** OkHttp creates the listener in the thread that makes the call. */
     private OkHttpClient like(OkHttpClient delegate) {
         EventListener.Factory listeners = delegate.eventListenerFactory();
         // Redirects are followed here, so that OkHttp follows none.
-        OkHttpClient.Builder endable = delegate.newBuilder()
+        OkHttpClient.Builder cancellable = delegate.newBuilder()
                 .followRedirects(false)
                 .eventListenerFactory(call -> {
                     Watch watch = sending.get();
@@ -76,9 +76,9 @@ final class EndableOkHttp {
                     }
                     return listeners.create(call);
                 });
-        endable.interceptors().add(0, this::intercept);
-        endable.networkInterceptors().add(0, this::exchange);
-        return endable.build();
+        cancellable.interceptors().add(0, this::intercept);
+        cancellable.networkInterceptors().add(0, this::exchange);
+        return cancellable.build();
     }
 
     /**

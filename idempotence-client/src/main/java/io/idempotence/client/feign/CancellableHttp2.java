@@ -18,10 +18,10 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A copy of Feign's client for {@code java.net.http} whose compressed responses can be ended. Feign reads the beginning of such a body before
+ * A copy of Feign's client for {@code java.net.http} whose compressed responses can be cancelled. Feign reads the beginning of such a body before
  * it returns the response. It is a class of its own because that client may be absent.
  */
-final class EndableHttp2 extends Http2Client {
+final class CancellableHttp2 extends Http2Client {
     private final ThreadBound<Watch> sending;
 
     /**
@@ -30,16 +30,16 @@ final class EndableHttp2 extends Http2Client {
      */
     final WeakIdentityMap<Request, Watch> watches = new WeakIdentityMap<>();
 
-    private EndableHttp2(HttpClient client, ThreadBound<Watch> sending) {
+    private CancellableHttp2(HttpClient client, ThreadBound<Watch> sending) {
         super(client);
         this.sending = sending;
     }
 
-    static EndableHttp2 like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
+    static CancellableHttp2 like(Object client, ThreadBound<Watch> sending) throws ReflectiveOperationException {
         if (!(FeignInternals.field(client, client.getClass(), "client") instanceof HttpClient http)) {
             throw new NoSuchFieldException("client is not a java.net.http.HttpClient");
         }
-        return new EndableHttp2(http, sending);
+        return new CancellableHttp2(http, sending);
     }
 
     /** The connect timeout of the JDK's client in {@code client}, if that has one and {@code Redirect.NORMAL}; otherwise -1. */
@@ -103,7 +103,7 @@ final class EndableHttp2 extends Http2Client {
     @SuppressWarnings("unchecked") // the same type
     private static HttpResponse<InputStream> with(InputStream body, HttpResponse<InputStream> response) {
         return (HttpResponse<InputStream>) Proxy.newProxyInstance(
-                EndableHttp2.class.getClassLoader(),
+                CancellableHttp2.class.getClassLoader(),
                 new Class<?>[] {HttpResponse.class},
                 (proxy, method, args) -> method.getName().equals("body") ? body : method.invoke(response, args));
     }
