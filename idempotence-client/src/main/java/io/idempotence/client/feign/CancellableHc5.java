@@ -50,13 +50,13 @@ final class CancellableHc5 {
                 return invoke(method, delegate, args);
             } catch (Throwable e) {
                 if (watch != null && args != null && hadResponse(args, context, getResponse)) {
-                    watch.departure().left();
+                    watch.evidence().sent();
                 }
                 throw e;
             }
         };
-        Object cancellable = Proxy.newProxyInstance(loader, interfacesOf(delegate), handler);
-        return (Client) client.getClass().getConstructor(httpClient).newInstance(cancellable);
+        Object copy = Proxy.newProxyInstance(loader, interfacesOf(delegate), handler);
+        return (Client) client.getClass().getConstructor(httpClient).newInstance(copy);
     }
 
     /** Whether the request got a response before it failed: HttpClient sends it again after a 429 or 503, and also a POST. */

@@ -3,8 +3,8 @@ package io.idempotence.client.feign;
 import feign.AsyncClient;
 import feign.Client;
 import feign.Request.Options;
-import io.idempotence.client.internal.http.Departure;
 import io.idempotence.client.internal.http.Observation;
+import io.idempotence.client.internal.http.SendEvidence;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
@@ -42,7 +42,7 @@ final class CancellableOkHttp {
         this.sending = sending;
     }
 
-    private record Watched(Departure departure, Options timeouts) {
+    private record Watched(SendEvidence evidence, Options timeouts) {
         Chain withTimeouts(Chain chain) {
             return chain.withConnectTimeout(timeouts.connectTimeoutMillis(), TimeUnit.MILLISECONDS)
                     .withReadTimeout(timeouts.readTimeoutMillis(), TimeUnit.MILLISECONDS);
@@ -70,9 +70,9 @@ final class CancellableOkHttp {
                     Options options = timeouts.get();
                     if (watch != null && options != null) {
                         watch.exit(call::cancel);
-                        Departure departure = watch.departure();
-                        departure.observed(hasBody(call.request()));
-                        requests.put(call.request(), new Watched(departure, options));
+                        SendEvidence evidence = watch.evidence();
+                        evidence.observed(hasBody(call.request()));
+                        requests.put(call.request(), new Watched(evidence, options));
                     }
                     return listeners.create(call);
                 });
@@ -82,7 +82,7 @@ final class CancellableOkHttp {
     }
 
     /**
-     * Whether the request has a body, so that its departure is always observed. An interceptor may bypass the network interceptors with
+     * Whether the request has a body, so that sending it is always observed. An interceptor may bypass the network interceptors with
      * another kind of transport, but that transport still reads the body.
      */
     private static boolean hasBody(Request request) {
@@ -106,7 +106,7 @@ final class CancellableOkHttp {
                         body == null
                                 ? request
                                 : request.newBuilder()
-                                        .method(request.method(), new ReportingBody(body, watched.departure))
+                                        .method(request.method(), new ReportingBody(body, watched.evidence))
                                         .build()));
     }
 
@@ -116,8 +116,8 @@ final class CancellableOkHttp {
         if (watched == null) {
             return chain.proceed(chain.request());
         }
-        watched.departure.left();
-        Observation seen = watched.departure.exchanges();
+        watched.evidence.sent();
+        Observation seen = watched.evidence.exchanges();
         seen.started();
         try {
             Response response = chain.proceed(chain.request());
@@ -181,11 +181,11 @@ final class CancellableOkHttp {
     /** A body that reports when it is written. It consists of bytes, like all bodies of Feign. */
     private static final class ReportingBody extends RequestBody {
         private final RequestBody body;
-        private final Departure departure;
+        private final SendEvidence evidence;
 
-        ReportingBody(RequestBody body, Departure departure) {
+        ReportingBody(RequestBody body, SendEvidence evidence) {
             this.body = body;
-            this.departure = departure;
+            this.evidence = evidence;
         }
 
         @Override
@@ -200,7 +200,7 @@ final class CancellableOkHttp {
 
         @Override
         public void writeTo(BufferedSink sink) throws IOException {
-            departure.left();
+            evidence.sent();
             body.writeTo(sink);
         }
     }

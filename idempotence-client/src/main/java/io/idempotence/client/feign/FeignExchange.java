@@ -5,10 +5,10 @@ import feign.Response;
 import io.idempotence.client.internal.call.LayerFailures;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.Deadline;
-import io.idempotence.client.internal.http.Departure;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectRule;
+import io.idempotence.client.internal.http.SendEvidence;
 import io.idempotence.client.internal.http.Watchdog.Watch;
 import io.idempotence.client.internal.scope.ThreadBound.Task;
 import java.io.IOException;
@@ -104,13 +104,13 @@ final class FeignExchange {
             if (httpClient.isJava11()) {
                 watched.exitByClosing(response);
             }
-            Observation exchanges = watched.departure().exchanges();
+            Observation exchanges = watched.evidence().exchanges();
             exchanges.returned(response.status());
             seen.learnFrom(exchanges);
             whole = ObservedBody.whole(response, request, seen, watched, httpClient);
         }
         seen.responded(response.status(), response.headers());
-        if (departure().hasStayed()) {
+        if (evidence().wasNotSent()) {
             seen.respondedHere();
         }
         return whole;
@@ -150,11 +150,11 @@ final class FeignExchange {
     /** Called when there is no response. Returns the exception to throw. */
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
-        Departure departure = departure();
-        if (departure.hasLeft() || !(departure.hasStayed() || httpClient.sendsOnce(request))) {
+        SendEvidence evidence = evidence();
+        if (evidence.wasSent() || !(evidence.wasNotSent() || httpClient.sendsOnce(request))) {
             seen.mayHaveBeenSentBefore();
         }
-        if (departure.hasStayed() || IoFailures.certainlyNotSent(thrown)) {
+        if (evidence.wasNotSent() || IoFailures.certainlyNotSent(thrown)) {
             seen.notSent(failure);
         } else {
             seen.failed(failure);
@@ -168,8 +168,8 @@ final class FeignExchange {
         return watch == null ? null : IoFailures.ofAbortedRequest(thrown);
     }
 
-    private Departure departure() {
-        return watch == null ? new Departure() : watch.departure();
+    private SendEvidence evidence() {
+        return watch == null ? new SendEvidence() : watch.evidence();
     }
 
     /**
@@ -179,9 +179,9 @@ final class FeignExchange {
      * @param inFuture whether it completed a future instead of being thrown, for example by an executor that was to pass on the response
      */
     void broken(Throwable thrown, boolean inFuture) {
-        Departure departure = departure();
-        seen.broken(departure.hasStayed()
-                || (!departure.hasLeft()
+        SendEvidence evidence = evidence();
+        seen.broken(evidence.wasNotSent()
+                || (!evidence.wasSent()
                         && !inFuture
                         && LayerFailures.isRefusal(thrown)
                         && httpClient.refusesBeforeSending(request)));

@@ -95,7 +95,7 @@ public final class Watchdog {
         private volatile boolean ended;
         private volatile boolean aborted;
         private volatile @Nullable IOException reported;
-        private volatile @Nullable Departure departure;
+        private volatile @Nullable SendEvidence evidence;
 
         private Watch(Deadline deadline, @Nullable Thread thread) {
             this.deadline = deadline;
@@ -114,13 +114,13 @@ public final class Watchdog {
 
         /** Called before each request of the exchange is handed to the HTTP client. */
         public void requestStarts() {
-            departure = new Departure();
+            evidence = new SendEvidence();
         }
 
-        /** The departure of the last request. */
-        public Departure departure() {
-            Departure last = departure;
-            return last == null ? new Departure() : last;
+        /** The evidence of whether the last request was sent. */
+        public SendEvidence evidence() {
+            SendEvidence last = evidence;
+            return last == null ? new SendEvidence() : last;
         }
 
         /** Whether an exit has run or may still run. If false after {@link #ended}, no exit runs any more, unless {@link #abort} is called. */

@@ -1,14 +1,14 @@
 package io.idempotence.client.internal.http;
 
 /** The evidence of whether a request was sent from this process. All calls that an HTTP client makes for the request, such as a clone, share it. */
-public final class Departure {
+public final class SendEvidence {
     private final Observation exchanges = new Observation();
     private volatile boolean observed;
     private volatile boolean mayBeMissed;
-    private volatile boolean left;
+    private volatile boolean sent;
 
     /**
-     * Called before an HTTP client makes a call that reports when it leaves.
+     * Called before an HTTP client makes a call that reports when it is sent.
      *
      * @param always whether every way of sending the call is reported
      */
@@ -19,17 +19,19 @@ public final class Departure {
         }
     }
 
-    public void left() {
-        left = true;
+    /** Records that the request is sent, perhaps again. */
+    public void sent() {
+        sent = true;
     }
 
-    public boolean hasLeft() {
-        return left;
+    /** Whether {@link #sent} was called. False does not prove that the request was not sent: see {@link #wasNotSent}. */
+    public boolean wasSent() {
+        return sent;
     }
 
     /** Whether the request certainly was not sent. Also false if the HTTP client does not report what it sends, or not always. */
-    public boolean hasStayed() {
-        return observed && !mayBeMissed && !left;
+    public boolean wasNotSent() {
+        return observed && !mayBeMissed && !sent;
     }
 
     /** The exchanges that the HTTP client makes of the request, one after the other, if it reports them. */
