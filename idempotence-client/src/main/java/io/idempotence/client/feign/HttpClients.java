@@ -60,12 +60,12 @@ final class HttpClients {
     private final long redirectingTimeoutMillis;
 
     /** The way in which an HTTP client follows a redirect. */
-    enum Follows {
+    enum RedirectBehaviour {
         /** With the same method and body. */
         SAME_REQUEST,
         WITH_GET,
         /** It reports an error, or its behaviour is unknown. */
-        NOT
+        NOT_FOLLOWED
     }
 
     private HttpClients(Object client, Object sending, boolean handedOnOnce, boolean throughExecutor) {
@@ -151,20 +151,20 @@ final class HttpClients {
      * Returns how the client itself follows a 301, 302 or 303 after an unsafe request. An unknown client may report an error instead: a GET
      * in place of that error could make a login page look like the result.
      */
-    Follows follows(Request request, int status) {
+    RedirectBehaviour redirectBehaviour(Request request, int status) {
         HttpMethod method = request.httpMethod();
         byte[] body = request.body();
         if (overHttpUrlConnection(sending) != null) {
             if (body != null && body.length > 0 && streams(sending)) {
-                return Follows.NOT;
+                return RedirectBehaviour.NOT_FOLLOWED;
             }
-            return method == HttpMethod.POST ? Follows.WITH_GET : Follows.SAME_REQUEST;
+            return method == HttpMethod.POST ? RedirectBehaviour.WITH_GET : RedirectBehaviour.SAME_REQUEST;
         }
         if (!isKnown()) {
-            return Follows.NOT;
+            return RedirectBehaviour.NOT_FOLLOWED;
         }
         boolean withGet = status == 303 || method == HttpMethod.POST || is(OKHTTP);
-        return withGet ? Follows.WITH_GET : Follows.SAME_REQUEST;
+        return withGet ? RedirectBehaviour.WITH_GET : RedirectBehaviour.SAME_REQUEST;
     }
 
     /**

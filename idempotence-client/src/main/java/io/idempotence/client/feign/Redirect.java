@@ -2,7 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.feign.HttpClients.Follows;
+import io.idempotence.client.feign.HttpClients.RedirectBehaviour;
 import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.HttpOrigin;
@@ -27,8 +27,8 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
      * @param client decides how to follow 301, 302 and 303
      */
     static Optional<Redirect> of(Request request, Response response, HttpClients client) {
-        Follows follows = follows(request, response.status(), client);
-        if (follows == Follows.NOT) {
+        RedirectBehaviour behaviour = behaviour(request, response.status(), client);
+        if (behaviour == RedirectBehaviour.NOT_FOLLOWED) {
             return Optional.empty();
         }
         Address from = Address.of(request.url()).orElse(null);
@@ -37,18 +37,20 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
             return Optional.empty();
         }
         // The GET of an earlier redirect is followed by the same.
-        boolean repeats = follows == Follows.SAME_REQUEST || request.httpMethod() == Request.HttpMethod.GET;
+        boolean repeats = behaviour == RedirectBehaviour.SAME_REQUEST || request.httpMethod() == Request.HttpMethod.GET;
         return HeaderLines.of(response.headers(), "Location").stream()
                 .findFirst()
                 .flatMap(responder::resolve)
                 .map(to -> to(from, responder, to, request, repeats));
     }
 
-    private static Follows follows(Request request, int status, HttpClients client) {
+    private static RedirectBehaviour behaviour(Request request, int status, HttpClients client) {
         if (RedirectRule.repeatsRequest(status)) {
-            return Follows.SAME_REQUEST;
+            return RedirectBehaviour.SAME_REQUEST;
         }
-        return RedirectRule.mayBecomeGet(status) ? client.follows(request, status) : Follows.NOT;
+        return RedirectRule.mayBecomeGet(status)
+                ? client.redirectBehaviour(request, status)
+                : RedirectBehaviour.NOT_FOLLOWED;
     }
 
     private static Redirect to(Address from, Address responder, Address to, Request request, boolean repeats) {
