@@ -87,14 +87,14 @@ final class RestCall implements ClientAdapter {
                 chain.original().getHeaders().set(IDEMPOTENCY_KEY, line());
             }
         }
-        RequestEnds ends = RequestEnds.of(chain.factory(), withoutRedirects, request.getURI());
+        RequestFactoryKind kind = RequestFactoryKind.of(chain.factory(), withoutRedirects, request.getURI());
         Watch watch = watchdog.watch(logical.deadline(), Thread.currentThread());
         try {
             ClientHttpResponse response = chain.execute(
-                    prepared(attempt, ends),
+                    prepared(attempt, kind),
                     body,
                     (uri, method) -> new RestExchange(
-                            logical, identity, seen, watch, ends, redirects, request.getMethod(), uri, method));
+                            logical, identity, seen, watch, kind, redirects, request.getMethod(), uri, method));
             if (seen.hasSeenNothing()) {
                 // An interceptor responded by itself.
                 seen.responded(response.getStatusCode().value(), WholeResponse.headersOf(response));
@@ -120,13 +120,13 @@ final class RestCall implements ClientAdapter {
         return target(request).equals(target(original));
     }
 
-    private HttpRequest prepared(int attempt, RequestEnds ends) {
+    private HttpRequest prepared(int attempt, RequestFactoryKind kind) {
         HttpHeaders headers = new HttpHeaders();
         request.getHeaders().forEach(headers::addAll);
         headers.set(IDEMPOTENCY_KEY, line());
         headers.set(IDEMPOTENCY_ATTEMPT, Integer.toString(attempt));
         long timeout =
-                Deadline.clip(ends.readTimeoutMillis(), logical.deadline().millisLeft());
+                Deadline.clip(kind.readTimeoutMillis(), logical.deadline().millisLeft());
         WaitPreference.of(operation.config().preferWait(), timeout, values(PREFER))
                 .ifPresent(wait -> headers.add(PREFER, wait));
         return new HttpRequestWrapper(request) {

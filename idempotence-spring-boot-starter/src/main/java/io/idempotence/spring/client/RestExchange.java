@@ -32,7 +32,7 @@ final class RestExchange implements ClientHttpRequest {
     private final CallIdentity identity;
     private final Observation seen;
     private final Watch watch;
-    private final RequestEnds ends;
+    private final RequestFactoryKind kind;
     private final RedirectRule redirects;
     private final HttpMethod asked;
     private final URI uri;
@@ -50,7 +50,7 @@ final class RestExchange implements ClientHttpRequest {
             CallIdentity identity,
             Observation seen,
             Watch watch,
-            RequestEnds ends,
+            RequestFactoryKind kind,
             RedirectRule redirects,
             HttpMethod asked,
             URI uri,
@@ -59,7 +59,7 @@ final class RestExchange implements ClientHttpRequest {
         this.identity = identity;
         this.seen = seen;
         this.watch = watch;
-        this.ends = ends;
+        this.kind = kind;
         this.redirects = redirects;
         this.asked = asked;
         this.uri = uri;
@@ -100,7 +100,7 @@ final class RestExchange implements ClientHttpRequest {
         }
         ClientHttpResponse response = exchange(uri, method);
         HttpMethod with = method;
-        Address from = ends.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
+        Address from = kind.followsRedirects() ? Address.of(uri.toString()).orElse(null) : null;
         for (int followed = 0; from != null && followed < RedirectRule.MOST; followed++) {
             Address target = target(response, from);
             int status = response.getStatusCode().value();
@@ -161,7 +161,7 @@ final class RestExchange implements ClientHttpRequest {
             throw seen.notSentByInterrupt();
         }
         boolean asGet = with != method;
-        ClientHttpRequest request = ends.within(call.deadline().millisLeft()).createRequest(to, with);
+        ClientHttpRequest request = kind.within(call.deadline().millisLeft()).createRequest(to, with);
         headers.forEach((name, values) -> {
             if (!asGet || !RedirectRule.isLeftOutOfAGet(name)) {
                 request.getHeaders().addAll(name, values);
@@ -171,7 +171,7 @@ final class RestExchange implements ClientHttpRequest {
         if (!asGet) {
             RequestChain.write(body.toByteArray(), request);
         }
-        ends.bound(request, watch, call.deadline().millisLeft());
+        kind.bound(request, watch, call.deadline().millisLeft());
         return send(request);
     }
 
@@ -180,7 +180,7 @@ final class RestExchange implements ClientHttpRequest {
         seen.started();
         watch.requestStarts();
         try {
-            ClientHttpResponse response = WholeResponse.of(request.execute(), watch, ends);
+            ClientHttpResponse response = WholeResponse.of(request.execute(), watch, kind);
             seen.responded(response.getStatusCode().value(), WholeResponse.headersOf(response));
             return response;
         } catch (IOException e) {
@@ -198,8 +198,8 @@ final class RestExchange implements ClientHttpRequest {
     /** Returns the exception to throw. */
     private IOException failed(ClientHttpRequest request, IOException thrown) {
         IOException failure = watch.reason(thrown);
-        ends.reportHidden(request, seen);
-        if (!ends.sendsOnce(request.getMethod())) {
+        kind.reportHidden(request, seen);
+        if (!kind.sendsOnce(request.getMethod())) {
             seen.mayHaveBeenSentBefore();
         }
         if (IoFailures.certainlyNotSent(thrown)) {

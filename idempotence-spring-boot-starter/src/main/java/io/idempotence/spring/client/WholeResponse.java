@@ -44,17 +44,17 @@ final class WholeResponse implements ClientHttpResponse {
      *
      * @throws IOException if it is not complete; the response is then closed
      */
-    static WholeResponse of(ClientHttpResponse response, Watch watch, RequestEnds ends) throws IOException {
+    static WholeResponse of(ClientHttpResponse response, Watch watch, RequestFactoryKind kind) throws IOException {
         try {
-            ResponseFraming framing = new ResponseFraming(status(response), headersOf(response), ends.provesHeaders());
+            ResponseFraming framing = new ResponseFraming(status(response), headersOf(response), kind.provesHeaders());
             if (isStream(response.getHeaders())) {
                 return new WholeResponse(response, null, null);
             }
             InputStream in = response.getBody();
-            byte[] ahead = ends.endsReads() ? read(in, watch) : read(watched(in, watch), watch);
+            byte[] ahead = kind.endsReads() ? read(in, watch) : read(watched(in, watch), watch);
             boolean whole = ahead.length < LONGEST;
             if (whole) {
-                framing.checkBody(ahead.length, ends.mayDecompress(), Decompression.isDoneBy(in));
+                framing.checkBody(ahead.length, kind.mayDecompress(), Decompression.isDoneBy(in));
             }
             return new WholeResponse(response, ahead, whole ? null : in);
         } catch (IOException | RuntimeException e) {

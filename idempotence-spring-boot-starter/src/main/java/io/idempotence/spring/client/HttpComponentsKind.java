@@ -28,7 +28,7 @@ import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 
 /** The request factory of Apache HttpClient. Its requests can be cancelled. It accepts the headers of a response that was cut. */
-final class HttpComponentsEnds extends RequestEnds {
+final class HttpComponentsKind extends RequestFactoryKind {
     private static final String OF_HTTP_CLIENT = "org.apache.hc.client5.http.impl.classic.InternalHttpClient";
 
     /** Null if this version of HttpClient is unknown. */
@@ -37,15 +37,15 @@ final class HttpComponentsEnds extends RequestEnds {
     private final boolean redirects;
     private final boolean isOfHttpClient;
 
-    HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri) {
+    HttpComponentsKind(ClientHttpRequestFactory factory, URI uri) {
         this(factory, uri, SpringInternals.field(factory, "httpClient"));
     }
 
-    private HttpComponentsEnds(ClientHttpRequestFactory factory, URI uri, @Nullable Object client) {
+    private HttpComponentsKind(ClientHttpRequestFactory factory, URI uri, @Nullable Object client) {
         this(factory, uri, client, client instanceof Configurable any ? any.getConfig() : null);
     }
 
-    private HttpComponentsEnds(
+    private HttpComponentsKind(
             ClientHttpRequestFactory factory, URI uri, @Nullable Object client, @Nullable RequestConfig config) {
         super(factory, readTimeoutMillis(factory, uri, client, config));
         this.isOfHttpClient = client != null && client.getClass().getName().equals(OF_HTTP_CLIENT);

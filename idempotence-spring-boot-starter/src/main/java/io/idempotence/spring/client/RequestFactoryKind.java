@@ -18,8 +18,8 @@ import org.springframework.http.client.SimpleClientHttpRequestFactory;
 import org.springframework.util.ClassUtils;
 import org.springframework.util.ReflectionUtils;
 
-/** The behaviour of a request factory: how its requests end, and what its HTTP client does by itself. One class for each kind. */
-abstract class RequestEnds {
+/** The kind of a request factory: how its requests end, and what its HTTP client does by itself. Each subclass is one kind. */
+abstract class RequestFactoryKind {
     private static final String HTTP_COMPONENTS =
             "org.springframework.http.client.HttpComponentsClientHttpRequestFactory";
     private static final Set<HttpMethod> NEVER_RESENT = Set.of(HttpMethod.POST, HttpMethod.PATCH);
@@ -27,19 +27,19 @@ abstract class RequestEnds {
     private final ClientHttpRequestFactory factory;
     private final long readTimeoutMillis;
 
-    RequestEnds(ClientHttpRequestFactory factory, long readTimeoutMillis) {
+    RequestFactoryKind(ClientHttpRequestFactory factory, long readTimeoutMillis) {
         this.factory = factory;
         this.readTimeoutMillis = readTimeoutMillis;
     }
 
     /** @param uri of a request */
-    static RequestEnds of(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects, URI uri) {
+    static RequestFactoryKind of(ClientHttpRequestFactory factory, WithoutRedirects withoutRedirects, URI uri) {
         // Not a subclass, which may do anything.
         if (factory.getClass() == JdkClientHttpRequestFactory.class) {
             return new OfJdk(factory, withoutRedirects);
         }
         if (factory.getClass().getName().equals(HTTP_COMPONENTS)) {
-            return new HttpComponentsEnds(factory, uri);
+            return new HttpComponentsKind(factory, uri);
         }
         if (factory.getClass() == SimpleClientHttpRequestFactory.class) {
             return new OfUrlConnection(factory);
@@ -100,7 +100,7 @@ abstract class RequestEnds {
      * The JDK's client. Its read timeout is the time for a whole exchange, the body included. Of a subclass, which may do anything, only the
      * timeout is known.
      */
-    private static final class OfJdk extends RequestEnds {
+    private static final class OfJdk extends RequestFactoryKind {
         private static final String RESENDS = "jdk.httpclient.enableAllMethodRetry";
 
         /** A time in which the client reports its connect timeout, before Spring cancels the exchange. */
@@ -155,7 +155,7 @@ abstract class RequestEnds {
     }
 
     /** HttpURLConnection. Spring streams the body, so the JDK does not send it again by itself. */
-    private static final class OfUrlConnection extends RequestEnds {
+    private static final class OfUrlConnection extends RequestFactoryKind {
         OfUrlConnection(ClientHttpRequestFactory factory) {
             super(factory, timeout(factory));
         }
@@ -181,7 +181,7 @@ abstract class RequestEnds {
     }
 
     /** Any other. It may send a request more than once, and ends it by its own timeouts. */
-    private static final class OfOthers extends RequestEnds {
+    private static final class OfOthers extends RequestFactoryKind {
         OfOthers(ClientHttpRequestFactory factory) {
             super(factory, timeout(factory));
         }
