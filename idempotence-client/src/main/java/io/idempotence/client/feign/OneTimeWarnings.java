@@ -30,7 +30,8 @@ final class OneTimeWarnings {
         if (ofRequest.compareAndSet(false, true)) {
             LOG.warn(
                     "A request was made outside of the call that IdempotentFeign opens: retries around it will NOT keep its ID."
-                            + " Another capability or handler replaced ours; call IdempotentFeign.install(builder) last");
+                            + " Another capability or handler replaced the one of IdempotentFeign;"
+                            + " call IdempotentFeign.install(builder) last");
         }
     }
 
