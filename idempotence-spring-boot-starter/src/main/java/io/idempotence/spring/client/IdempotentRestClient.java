@@ -35,19 +35,19 @@ public final class IdempotentRestClient {
      * The name of a request attribute with the client's name, a {@code String}. If absent, the name is the HTTP service group (Spring 7), or
      * else the URL's host, with a port if it has one.
      */
-    public static final String CLIENT = "io.idempotence.client";
+    public static final String CLIENT = CallAttributes.CLIENT;
 
     /**
      * The name of a request attribute with the method's name in settings, a {@code String}. If absent, it is the method of an HTTP service
      * client that is a bean, or else the HTTP method.
      */
-    public static final String METHOD = "io.idempotence.method";
+    public static final String METHOD = CallAttributes.METHOD;
 
     /**
      * The name of a request attribute, a {@code Boolean}, that has the meaning of {@link io.idempotence.Idempotent}. The annotation itself
      * works on methods of HTTP service clients that are beans.
      */
-    public static final String IDEMPOTENT = "io.idempotence.idempotent";
+    public static final String IDEMPOTENT = CallAttributes.IDEMPOTENT;
 
     private IdempotentRestClient() {}
 

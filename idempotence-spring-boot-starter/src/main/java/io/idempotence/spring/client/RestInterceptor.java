@@ -160,21 +160,21 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
 
     private boolean isAskedFor(HttpRequest request, ClientOperation operation) {
         return CallScope.current() != null
-                || Boolean.TRUE.equals(request.getAttributes().get(IdempotentRestClient.IDEMPOTENT))
+                || Boolean.TRUE.equals(request.getAttributes().get(CallAttributes.IDEMPOTENT))
                 || config.isNamed(operation.client(), operation.method());
     }
 
     private ClientOperation operation(HttpRequest request, @Nullable HttpServiceCall service) {
         Map<String, Object> attributes = request.getAttributes();
-        String client = attributes.get(IdempotentRestClient.CLIENT) instanceof String name
+        String client = attributes.get(CallAttributes.CLIENT) instanceof String name
                 ? name
                 : service != null && service.group() != null ? service.group() : authority(request.getURI());
-        String method = attributes.get(IdempotentRestClient.METHOD) instanceof String name
+        String method = attributes.get(CallAttributes.METHOD) instanceof String name
                 ? name
                 : service != null
                         ? service.method()
                         : HttpMethods.label(request.getMethod().name());
-        Boolean annotated = attributes.get(IdempotentRestClient.IDEMPOTENT) instanceof Boolean value
+        Boolean annotated = attributes.get(CallAttributes.IDEMPOTENT) instanceof Boolean value
                 ? value
                 : service != null ? service.annotated() : null;
         return operations.of(client, method, annotated);
