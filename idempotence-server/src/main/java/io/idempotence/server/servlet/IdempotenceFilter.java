@@ -246,8 +246,9 @@ public final class IdempotenceFilter implements Filter {
     }
 
     /**
-     * Protects a request: reads its ID and its content, which the fingerprint covers, decides, and acts. A request without an ID that needs
-     * none is let through. A request that is too large, or for which no memory is left, does not run.
+     * Protects a request: reads its ID and its content, which the fingerprint covers, and claims the ID. Then the handler runs, or the caller
+     * gets a replay or a refusal, perhaps after a wait for another attempt. A request without an ID that needs none is let through. A
+     * request that is too large, or for which no memory is left, does not run.
      *
      * <p>The handler runs outside every {@code try}: what it throws is its own, even if it looks like a refusal of this filter.
      */
@@ -269,55 +270,50 @@ public final class IdempotenceFilter implements Filter {
             }
             return;
         }
-        IdempotenceId id = sent.get();
         RequestContent content;
+        IdempotentCall call;
         Decision decision;
         try {
             content = RequestContent.of(request, config, memory);
-            decision = decide(id, settings, request, response, content);
+            try {
+                String scope = config.scope().apply(request);
+                call = new IdempotentCall(sent.get(), "", scope, content.fingerprint(), attemptNumber(request));
+                decision = claimWithinMemory(call, settings.policy());
+            } catch (Throwable e) {
+                content.close();
+                throw e;
+            }
         } catch (RequestNotTakenException e) {
             own.refuseNotTaken(e, request, response);
             return;
         }
         if (decision instanceof Decision.Run run) {
             run(run.execution(), request, content, response, chain);
-        } else if (decision != null) {
-            own.respond(id, decision, request, response);
+            return;
+        }
+        // Thousands may wait, and each needs only its fingerprint.
+        content.discard();
+        Decision afterwards = waitIfInProgress(decision, call, settings, request, response);
+        if (afterwards != null) {
+            own.respond(call.id(), afterwards, request, response);
         }
     }
 
     /**
-     * Decides about the request, perhaps after a wait. Returns null if the decision comes in an ASYNC dispatch. The content is dropped,
-     * unless the request runs.
+     * Waits while another attempt runs, if the caller prefers that. Returns the decision after the wait, or null if it comes in an ASYNC
+     * dispatch.
      */
-    private @Nullable Decision decide(
-            IdempotenceId id,
+    private @Nullable Decision waitIfInProgress(
+            Decision decision,
+            IdempotentCall call,
             RequestSettings settings,
             HttpServletRequest request,
-            HttpServletResponse response,
-            RequestContent content)
-            throws RequestNotTakenException {
-        IdempotencePolicy policy = settings.policy();
-        IdempotentCall call;
-        Decision decision;
-        try {
-            call = new IdempotentCall(
-                    id, "", config.scope().apply(request), content.fingerprint(), attemptNumber(request));
-            decision = claim(call, policy);
-        } catch (Throwable e) {
-            content.close();
-            throw e;
-        }
-        if (decision instanceof Decision.Run) {
-            return decision;
-        }
-        // Thousands may wait, and each needs only its fingerprint.
-        content.discard();
+            HttpServletResponse response) {
         if (!(decision instanceof Decision.Refuse refuse) || refuse.refusal() != Refusal.IN_PROGRESS) {
             return decision;
         }
         try (DuplicateWait.Turn turn = waiting.turn(request, response, settings.maxWait(), mapping.isInstalled())) {
-            return turn.await(id, engine.await(decision, call, policy, turn.patience()));
+            return turn.await(call.id(), engine.await(decision, call, settings.policy(), turn.patience()));
         }
     }
 
@@ -336,7 +332,7 @@ public final class IdempotenceFilter implements Filter {
      * being loaded that they may take more than half of the memory, a duplicate of a completed request is refused before its result is
      * loaded. A first attempt is never refused here.
      */
-    private Decision claim(IdempotentCall call, IdempotencePolicy policy) throws RequestNotTakenException {
+    private Decision claimWithinMemory(IdempotentCall call, IdempotencePolicy policy) throws RequestNotTakenException {
         try (MemoryBudget.Share share = loading.share()) {
             boolean hasRoom = share.reserve(Math.min(lastLoaded.get(), loading.limit()));
             if (!hasRoom && engine.isCompleted(call)) {
