@@ -67,7 +67,7 @@ public final class Engine {
         long start = System.nanoTime();
         Decision decision;
         try {
-            decision = decide(call, policy, request);
+            decision = claimInStorage(call, policy, request);
         } catch (Throwable e) {
             // A claim that the storage may have granted nevertheless is being given back.
             decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
@@ -120,12 +120,12 @@ public final class Engine {
                 policy.onAbandoned() == OnAbandoned.RE_EXECUTE);
     }
 
-    private Decision decide(IdempotentCall call, IdempotencePolicy policy, ClaimRequest request) {
+    private Decision claimInStorage(IdempotentCall call, IdempotencePolicy policy, ClaimRequest request) {
         IdempotenceId id = call.id();
         // Checked before and after the claim, because the result may be settled between the claim and its reply.
         boolean unsettled = parts.unsettled().contains(request.key());
         long left = System.nanoTime();
-        ClaimResult result = claims.claim(id, request);
+        ClaimResult result = claims.claimForExecution(id, request);
         if (result instanceof ClaimResult.Abandoned abandoned && policy.onAbandoned() == OnAbandoned.RECOVER) {
             result = recover(call, policy, request, abandoned);
         }
@@ -149,7 +149,7 @@ public final class Engine {
             return FixedDecisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
-                ? run(call, policy, request, claimed, left)
+                ? start(call, policy, request, claimed, left)
                 : withoutRunning(id, policy, result);
     }
 
@@ -186,7 +186,7 @@ public final class Engine {
         parts.guard()
                 .call(() -> parts.storage().resolve(request.key(), abandoned.fence(), resolution, policy.retention()));
         // Another process may have resolved it first: the claim now shows what to do.
-        return takenOver(claims.claim(call.id(), request));
+        return takenOver(claims.claimForExecution(call.id(), request));
     }
 
     private static boolean isTakeOver(ClaimResult result) {
@@ -198,7 +198,7 @@ public final class Engine {
         return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
 
-    private Decision run(
+    private Decision start(
             IdempotentCall call,
             IdempotencePolicy policy,
             ClaimRequest request,
@@ -222,7 +222,7 @@ public final class Engine {
             if (execution != null) {
                 parts.leases().ended(execution.lease());
             }
-            claims.giveBack(call.id(), claimed, request);
+            claims.giveBackNowOrLater(call.id(), claimed, request);
             if (e instanceof OutOfMemoryError) {
                 throw new StorageUnavailableException("the lease cannot be renewed: " + e.getMessage(), e);
             }
@@ -344,13 +344,13 @@ public final class Engine {
     }
 
     private Decision readResult(IdempotenceId id, ClaimRequest request) {
-        ClaimResult result = claims.claim(id, request);
+        ClaimResult result = claims.claimForExecution(id, request);
         if (result instanceof ClaimResult.Completed completed) {
             return FixedDecisions.ended(completed.result());
         }
         if (result instanceof ClaimResult.Claimed claimed) {
             // The record was deleted after it was found. Nothing will run under this claim.
-            claims.giveBack(id, claimed, request);
+            claims.giveBackNowOrLater(id, claimed, request);
         }
         return result instanceof ClaimResult.Mismatch ? FixedDecisions.keyReused() : FixedDecisions.askAgain();
     }

@@ -53,13 +53,13 @@ final class StorageClaims {
      * @throws CorruptRecordException if the record cannot be read
      * @throws RuntimeException or an error, whatever else the storage throws. A claim that may have been stored is released
      */
-    ClaimResult claim(IdempotenceId id, ClaimRequest request) {
-        return claim(id, request, Purpose.EXECUTE);
+    ClaimResult claimForExecution(IdempotenceId id, ClaimRequest request) {
+        return claimRepeatingOnce(id, request, Purpose.EXECUTE);
     }
 
-    /** Repeats a claim that was granted too late. If that fails, the granted one is released. Throws what {@link #claim} throws. */
+    /** Repeats a claim that was granted too late. If that fails, the granted one is released. Throws what {@link #claimForExecution} throws. */
     ClaimResult claimAgain(IdempotenceId id, ClaimRequest request) {
-        return claim(id, request, Purpose.EXECUTE_AGAIN);
+        return claimRepeatingOnce(id, request, Purpose.EXECUTE_AGAIN);
     }
 
     /**
@@ -67,12 +67,12 @@ final class StorageClaims {
      *
      * @return whether it was absent
      * @throws StorageUnavailableException if the storage fails, or the ID may have been saved without a reply and is being released
-     * @throws RuntimeException or an error, as in {@link #claim(IdempotenceId, ClaimRequest)}
+     * @throws RuntimeException or an error, as in {@link #claimForExecution}
      */
     boolean save(IdempotenceId id, ClaimRequest request) {
         // Checked before and after the claim, because the ID may be released between the claim and its reply.
         boolean wasBeingGivenBack = beingGivenBack.containsKey(request.key());
-        ClaimResult result = claim(id, request, Purpose.SAVE);
+        ClaimResult result = claimRepeatingOnce(id, request, Purpose.SAVE);
         boolean saved = result instanceof ClaimResult.Claimed;
         if (!saved && (wasBeingGivenBack || beingGivenBack.containsKey(request.key()) || isBeingGivenBack(result))) {
             throw new StorageUnavailableException(
@@ -89,14 +89,15 @@ final class StorageClaims {
                         && claimed.leaseLeft().compareTo(SHORTEST_LEASE) <= 0);
     }
 
-    private ClaimResult claim(IdempotenceId id, ClaimRequest request, Purpose purpose) {
+    /** Claims, and repeats the claim once if its reply was lost. A claim that may have been stored without a reply is released. */
+    private ClaimResult claimRepeatingOnce(IdempotenceId id, ClaimRequest request, Purpose purpose) {
         try {
             return guard.call(() -> storage.claim(request));
         } catch (StorageUnavailableException first) {
             if (first.certainty() != Certainty.NONE) {
                 boolean earlierClaimStays = purpose == Purpose.EXECUTE_AGAIN && first.nothingWritten();
                 if (earlierClaimStays || first.certainty() == Certainty.TO_GIVE_BACK) {
-                    giveBackLater(id, request, purpose);
+                    scheduleGiveBack(id, request, purpose);
                 }
                 throw first;
             }
@@ -104,7 +105,7 @@ final class StorageClaims {
                 // The claim whose reply was lost may have been granted: the same owner gets the same reply (T2, T21).
                 return guard.call(() -> storage.claim(request));
             } catch (Throwable second) {
-                giveBackLater(id, request, purpose);
+                scheduleGiveBack(id, request, purpose);
                 if (second != first) {
                     second.addSuppressed(first);
                 }
@@ -115,17 +116,17 @@ final class StorageClaims {
             throw e;
         } catch (Throwable e) {
             // A storage may fail after it has stored the claim, for example in its driver's reading of the reply.
-            giveBackLater(id, request, purpose);
+            scheduleGiveBack(id, request, purpose);
             throw e;
         }
     }
 
     /** Releases, in the background, the claim that this request may have stored, because nothing will run under it. */
     void giveBackLater(IdempotenceId id, ClaimRequest request) {
-        giveBackLater(id, request, Purpose.EXECUTE);
+        scheduleGiveBack(id, request, Purpose.EXECUTE);
     }
 
-    private void giveBackLater(IdempotenceId id, ClaimRequest request, Purpose purpose) {
+    private void scheduleGiveBack(IdempotenceId id, ClaimRequest request, Purpose purpose) {
         beingGivenBack.merge(request.key(), 1, Integer::sum);
         giveBacks.retry(
                 id,
@@ -184,22 +185,23 @@ final class StorageClaims {
 
         private void claimAndGiveBack() {
             if (storage.claim(again) instanceof ClaimResult.Claimed claimed) {
-                giveBack(claimed, request);
+                releaseOrAbandon(claimed, request);
             }
         }
     }
 
     /** Releases a claim under which nothing will run, now or in the background. */
-    void giveBack(IdempotenceId id, ClaimResult.Claimed claimed, ClaimRequest request) {
+    void giveBackNowOrLater(IdempotenceId id, ClaimResult.Claimed claimed, ClaimRequest request) {
         try {
-            guard.callUnlimited(() -> giveBack(claimed, request));
+            guard.callUnlimited(() -> releaseOrAbandon(claimed, request));
         } catch (Throwable e) {
             giveBackLater(id, request);
             events.logStorageFailed(id, "a claim could not be given back; it is retried", e);
         }
     }
 
-    private WriteResult giveBack(ClaimResult.Claimed claimed, ClaimRequest request) {
+    /** Releases a claim. After a take-over, the record becomes abandoned again: its next execution must see that there was an earlier one. */
+    private WriteResult releaseOrAbandon(ClaimResult.Claimed claimed, ClaimRequest request) {
         if (claimed.takenOver() && request.takeOver()) {
             return Lease.abandon(storage, claimed.claim());
         }

@@ -74,7 +74,7 @@ class MisbehavingStorageTest {
     void aClaimIsGivenBackAFewTimes() {
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
             breakTheReplies();
-            assertThatThrownBy(() -> claims.claim(id, Claims.request(key, LEASE)))
+            assertThatThrownBy(() -> claims.claimForExecution(id, Claims.request(key, LEASE)))
                     .hasMessage("a bug of the storage");
 
             awaitWithoutDelays(() -> !giveBacks.isAwaiting());
@@ -107,7 +107,7 @@ class MisbehavingStorageTest {
             }
         });
         try (CapturedLog log = CapturedLog.of(Idempotence.class)) {
-            assertThatThrownBy(() -> claims.claim(id, Claims.request(key, LEASE)))
+            assertThatThrownBy(() -> claims.claimForExecution(id, Claims.request(key, LEASE)))
                     .hasMessage("a bug of the storage");
             awaitWithoutDelays(() -> state() == State.RELEASED);
             assertThat(log.errors()).isEmpty();
