@@ -28,8 +28,6 @@ import java.util.TreeMap;
  */
 public final class ClassCycles {
     private static final Set<String> NAMED = Set.of(
-            // To run is one of the decisions, and an execution that was overtaken ends with another one.
-            "io.idempotence.server.Decision -> io.idempotence.server.ClaimedExecution",
             // The type of the work, which users implement, is nested in the facade.
             "io.idempotence.server.WorkRunner -> io.idempotence.server.Idempotence");
 

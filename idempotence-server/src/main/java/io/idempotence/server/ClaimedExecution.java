@@ -14,10 +14,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The right to run one handler, held by the transport that runs it. Thread-safe. Only the first {@link #finish} or {@link
- * #finishProvisionally} has an effect.
+ * The decision to run one handler, and the right to do so. The transport that runs it calls {@link #finish} when the handler has ended,
+ * whatever happened. Thread-safe. Only the first {@link #finish} or {@link #finishProvisionally} has an effect.
  */
-public final class ClaimedExecution implements IdempotentExecution {
+public final class ClaimedExecution implements Decision, IdempotentExecution {
     private static final ThreadStack<ClaimedExecution> RUNNING = new ThreadStack<>();
 
     private final EngineParts parts;
@@ -226,7 +226,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @param byPolicy the policy's verdict; the handler's own decision overrides it
      * @return the decision for the caller, as in {@link #finish}
      */
-    public Optional<Decision> finishWithoutResult(Verdict byPolicy) {
+    public Optional<Decision.Substitute> finishWithoutResult(Verdict byPolicy) {
         return finish(byPolicy, ClaimResult.noResult());
     }
 
@@ -236,10 +236,9 @@ public final class ClaimedExecution implements IdempotentExecution {
      *
      * @param byPolicy the policy's verdict; the handler's own decision overrides it
      * @param result what later attempts get if the ID is kept; the caller must not change it afterwards
-     * @return empty: give the caller the handler's own result. Otherwise this owner was overtaken (T14): give the caller this decision,
-     *     which is never a {@link Decision.Run}
+     * @return empty: give the caller the handler's own result. Otherwise this owner was overtaken (T14): give the caller this
      */
-    public Optional<Decision> finish(Verdict byPolicy, byte[] result) {
+    public Optional<Decision.Substitute> finish(Verdict byPolicy, byte[] result) {
         return end(byPolicy, result, false);
     }
 
@@ -252,11 +251,11 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @param result what later attempts get if the ID is kept and the result is not replaced; the caller must not change it afterwards
      * @return the decision for the caller, as in {@link #finish}
      */
-    public Optional<Decision> finishProvisionally(Verdict byPolicy, byte[] result) {
+    public Optional<Decision.Substitute> finishProvisionally(Verdict byPolicy, byte[] result) {
         return end(byPolicy, result, true);
     }
 
-    private Optional<Decision> end(Verdict byPolicy, byte[] result, boolean provisional) {
+    private Optional<Decision.Substitute> end(Verdict byPolicy, byte[] result, boolean provisional) {
         if (!finished.compareAndSet(false, true)) {
             return Optional.empty();
         }
@@ -264,7 +263,7 @@ public final class ClaimedExecution implements IdempotentExecution {
         long start = System.nanoTime();
         Verdict verdict = verdict(byPolicy);
         try {
-            Optional<Decision> instead;
+            Optional<Decision.Substitute> instead;
             try {
                 replaceable.set(provisional && verdict == Verdict.KEEP);
                 hold();
@@ -321,7 +320,7 @@ public final class ClaimedExecution implements IdempotentExecution {
      * @param result what later attempts get; the caller must not change it afterwards
      * @return the decision for the caller, as in {@link #finish}
      */
-    public Optional<Decision> replace(byte[] result) {
+    public Optional<Decision.Substitute> replace(byte[] result) {
         if (!replaceable.compareAndSet(true, false)) {
             return Optional.empty();
         }

@@ -64,7 +64,7 @@ final class EndRecorder {
      *
      * @return the decision that the caller gets instead of the handler's result, if there is one
      */
-    Optional<Decision> recordEnd(Verdict verdict, byte[] result, boolean provisional) {
+    Optional<Decision.Substitute> recordEnd(Verdict verdict, byte[] result, boolean provisional) {
         // A release by the handler itself is different: it declares that nothing took effect.
         boolean abandons = verdict == Verdict.RELEASE
                 && takenOver
@@ -87,7 +87,7 @@ final class EndRecorder {
     }
 
     /** Records the result of an error page, before it leaves: until then duplicates would get the provisional result. */
-    Optional<Decision> replace(byte[] result) {
+    Optional<Decision.Substitute> replace(byte[] result) {
         return writeNow(new End(Verdict.KEEP, result, false, false));
     }
 
@@ -100,7 +100,7 @@ final class EndRecorder {
     }
 
     /** Writes an end. If the storage is down, it is written later. */
-    private Optional<Decision> writeNow(End end) {
+    private Optional<Decision.Substitute> writeNow(End end) {
         if (endIsPending) {
             // The storage is down. The order of the two writes does not matter: a provisional one replaces nothing.
             retry(end);
@@ -173,7 +173,7 @@ final class EndRecorder {
      * The decision that replaces the handler's own result. A success is replaced only by the result of another owner; a failure of an
      * overtaken owner always is (T14).
      */
-    private Optional<Decision> insteadOfOwn(End end, Optional<Decision> canonical) {
+    private Optional<Decision.Substitute> insteadOfOwn(End end, Optional<Decision.Substitute> canonical) {
         if (canonical.isPresent() && (end.verdict == Verdict.RELEASE || canonical.get() instanceof Decision.Replay)) {
             return canonical;
         }
@@ -198,13 +198,13 @@ final class EndRecorder {
      * Ends the lease and notifies the duplicates that wait in this process, so that they need not ask the storage. They are not notified of
      * a provisional result, which may still be replaced: if it is not, their poll finds it.
      */
-    private Optional<Decision> written(End end, WriteResult result) {
+    private Optional<Decision.Substitute> written(End end, WriteResult result) {
         parts.leases().ended(lease);
         boolean isDone = result instanceof WriteResult.Done || lease.wasReleasedBefore(result);
         if (end.verdict == Verdict.RELEASE && !end.abandons && isDone) {
             parts.events().released(id, handler.releaseReason());
         }
-        Optional<Decision> canonical = lease.judge(result).map(FixedDecisions::ended);
+        Optional<Decision.Substitute> canonical = lease.judge(result).map(FixedDecisions::ended);
         if (canonical.isPresent()) {
             completeWaits(canonical.get());
         } else if (!end.provisional && !(result instanceof WriteResult.Fenced)) {
@@ -218,7 +218,7 @@ final class EndRecorder {
         return canonical;
     }
 
-    private void completeWaits(Decision decision) {
+    private void completeWaits(Decision.Substitute decision) {
         parts.waiters().complete(claim.key(), claim.fingerprint(), decision);
     }
 }

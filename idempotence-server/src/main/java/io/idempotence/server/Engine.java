@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * Decision decision = engine.claim(call, policy);
- * if (decision instanceof Decision.Run run) {
- *     run(run.execution());
- * } else {
- *     engine.await(decision, call, policy, patience).thenAccept(this::respond);
+ * if (decision instanceof ClaimedExecution execution) {
+ *     run(execution);
+ * } else if (decision instanceof Decision.Substitute substitute) {
+ *     engine.await(substitute, call, policy, patience).thenAccept(this::respond);
  * }
  * }</pre>
  *
@@ -72,8 +72,8 @@ public final class Engine {
             // A claim that the storage may have granted nevertheless is being given back.
             decision = refuse(call.id(), "an attempt was refused, nothing ran", e);
         }
-        if (decision instanceof Decision.Run run) {
-            run.execution().claimed(System.nanoTime() - start, attempt);
+        if (decision instanceof ClaimedExecution execution) {
+            execution.claimed(System.nanoTime() - start, attempt);
         } else {
             boolean replays = decision instanceof Decision.Replay;
             IdempotenceListener.Outcome outcome =
@@ -198,7 +198,7 @@ public final class Engine {
         return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
 
-    private Decision start(
+    private ClaimedExecution start(
             IdempotentCall call,
             IdempotencePolicy policy,
             ClaimRequest request,
@@ -216,7 +216,7 @@ public final class Engine {
             } else {
                 events.publish(IdempotenceEvent.CLAIMED, call.id());
             }
-            return new Decision.Run(execution);
+            return execution;
         } catch (Throwable e) {
             // Nothing runs under this claim, so it must not stay, and its lease must not be renewed.
             if (execution != null) {
@@ -230,7 +230,7 @@ public final class Engine {
         }
     }
 
-    private Decision withoutRunning(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
+    private Decision.Substitute withoutRunning(IdempotenceId id, IdempotencePolicy policy, ClaimResult result) {
         if (result instanceof ClaimResult.Completed completed) {
             events.publish(IdempotenceEvent.REPLAYED, id);
             return FixedDecisions.ended(completed.result());
@@ -266,19 +266,19 @@ public final class Engine {
      * @param call the attempt
      * @param policy the policy of the operation
      * @param patience the longest wait; zero does not wait
-     * @return {@code decision} at once, unless it is a refusal as in progress. After a wait it is never {@link Decision.Run}: if the first
-     *     attempt is released, waiting ones are refused as in progress and may be retried at once. It may be completed on the only thread
-     *     that ends waits, so its stages must not block. Cancel it to stop waiting
+     * @return {@code decision} at once, unless it is a refusal as in progress. If the first attempt is released, waiting ones are refused as
+     *     in progress and may be retried at once. It may be completed on the only thread that ends waits, so its stages must not block.
+     *     Cancel it to stop waiting
      */
-    public CompletableFuture<Decision> await(
-            Decision decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
+    public CompletableFuture<Decision.Substitute> await(
+            Decision.Substitute decision, IdempotentCall call, IdempotencePolicy policy, Duration patience) {
         if (patience.compareTo(Duration.ZERO) <= 0
                 || !(decision instanceof Decision.Refuse refuse)
                 || refuse.refusal() != Refusal.IN_PROGRESS) {
             return CompletableFuture.completedFuture(decision);
         }
         ClaimRequest request = request(call, policy);
-        CompletableFuture<Decision> waiter =
+        CompletableFuture<Decision.Substitute> waiter =
                 parts.waiters().await(request, patience, decision, () -> look(call.id(), request));
         waiter.thenAccept(outcome -> publishAfterWaiting(call.id(), outcome));
         return waiter;
@@ -290,7 +290,7 @@ public final class Engine {
      * @param waiting what {@code await} returned
      * @return the decision; after an interrupt a refusal as in progress
      */
-    public static Decision waitFor(CompletableFuture<Decision> waiting) {
+    public static Decision.Substitute waitFor(CompletableFuture<Decision.Substitute> waiting) {
         try {
             return waiting.get();
         } catch (InterruptedException e) {
@@ -305,7 +305,7 @@ public final class Engine {
     /**
      * Publishes the event of a decision after a wait, as if there had been no wait. The log has one line for all waiting attempts already.
      */
-    private void publishAfterWaiting(IdempotenceId id, Decision outcome) {
+    private void publishAfterWaiting(IdempotenceId id, Decision.Substitute outcome) {
         if (outcome instanceof Decision.Replay) {
             events.publish(IdempotenceEvent.REPLAYED, id);
         } else if (outcome instanceof Decision.Refuse refuse && outcome != WaitingDuplicates.CLOSED) {
@@ -321,7 +321,7 @@ public final class Engine {
     }
 
     /** The decision for attempts that wait for an execution in another process; null while it runs. Leaves no claim behind. */
-    private @Nullable Decision look(IdempotenceId id, ClaimRequest request) {
+    private Decision.@Nullable Substitute look(IdempotenceId id, ClaimRequest request) {
         try {
             return switch (stateOf(request.key())) {
                 case IN_PROGRESS -> null;
@@ -343,7 +343,7 @@ public final class Engine {
         }
     }
 
-    private Decision readResult(IdempotenceId id, ClaimRequest request) {
+    private Decision.Substitute readResult(IdempotenceId id, ClaimRequest request) {
         ClaimResult result = claims.claimForExecution(id, request);
         if (result instanceof ClaimResult.Completed completed) {
             return FixedDecisions.ended(completed.result());

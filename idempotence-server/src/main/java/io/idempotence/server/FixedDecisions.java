@@ -11,22 +11,22 @@ final class FixedDecisions {
     private FixedDecisions() {}
 
     /** The decision for every attempt at an operation that ended with this result. */
-    static Decision ended(byte[] result) {
+    static Decision.Substitute ended(byte[] result) {
         return StoredResult.kind(result) == StoredResult.UNAVAILABLE
                 ? new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO)
                 : new Decision.Replay(result);
     }
 
     /** A refusal after which a retry claims again, and so follows the policy. */
-    static Decision askAgain() {
+    static Decision.Refuse askAgain() {
         return new Decision.Refuse(Refusal.IN_PROGRESS, SOONEST_RETRY);
     }
 
-    static Decision outcomeUnknown() {
+    static Decision.Refuse outcomeUnknown() {
         return new Decision.Refuse(Refusal.OUTCOME_UNKNOWN, Duration.ZERO);
     }
 
-    static Decision keyReused() {
+    static Decision.Refuse keyReused() {
         return new Decision.Refuse(Refusal.KEY_REUSED, Duration.ZERO);
     }
 

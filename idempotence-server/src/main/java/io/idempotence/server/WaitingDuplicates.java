@@ -27,7 +27,7 @@ final class WaitingDuplicates implements AutoCloseable {
     private static final Duration LONGEST_POLL = Duration.ofMillis(500);
 
     /** The decision for duplicates that still wait when this is closed. */
-    static final Decision CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
+    static final Decision.Refuse CLOSED = new Decision.Refuse(Refusal.STORAGE_UNAVAILABLE, LONGEST_POLL);
 
     private final Scheduler polls;
     /** Separate from polls, which wait for the storage. */
@@ -36,7 +36,7 @@ final class WaitingDuplicates implements AutoCloseable {
     private final Predicate<StorageKey> runsHere;
     private final int limit;
     private final AtomicInteger count = new AtomicInteger();
-    private final Map<Operation, Set<CompletableFuture<Decision>>> waiting = new ConcurrentHashMap<>();
+    private final Map<Operation, Set<CompletableFuture<Decision.Substitute>>> waiting = new ConcurrentHashMap<>();
 
     /**
      * @param limit how many duplicates may wait at once
@@ -56,22 +56,26 @@ final class WaitingDuplicates implements AutoCloseable {
     private record Operation(StorageKey key, Fingerprint fingerprint) {}
 
     /**
-     * Completes with a decision, or with {@code otherwise} if patience, room or threads run out. Never with {@link Decision.Run}.
+     * Completes with a decision, or with {@code otherwise} if patience, room or threads run out.
      *
      * @param look reads the storage without leaving a claim behind; null means that the first attempt still runs
      */
-    CompletableFuture<Decision> await(
-            ClaimRequest request, Duration patience, Decision otherwise, Supplier<@Nullable Decision> look) {
+    CompletableFuture<Decision.Substitute> await(
+            ClaimRequest request,
+            Duration patience,
+            Decision.Substitute otherwise,
+            Supplier<Decision.@Nullable Substitute> look) {
         if (count.incrementAndGet() > limit) {
             count.decrementAndGet();
             return CompletableFuture.completedFuture(otherwise);
         }
         Operation operation = new Operation(request.key(), request.fingerprint());
-        CompletableFuture<Decision> waiter = new CompletableFuture<>();
+        CompletableFuture<Decision.Substitute> waiter = new CompletableFuture<>();
         boolean[] first = new boolean[1];
-        Set<CompletableFuture<Decision>> together = waiting.compute(operation, (key, before) -> {
+        Set<CompletableFuture<Decision.Substitute>> together = waiting.compute(operation, (key, before) -> {
             first[0] = before == null;
-            Set<CompletableFuture<Decision>> joined = before == null ? ConcurrentHashMap.newKeySet() : before;
+            Set<CompletableFuture<Decision.Substitute>> joined =
+                    before == null ? ConcurrentHashMap.newKeySet() : before;
             joined.add(waiter);
             return joined;
         });
@@ -95,7 +99,8 @@ final class WaitingDuplicates implements AutoCloseable {
         return waiter;
     }
 
-    private void endAfter(Duration patience, CompletableFuture<Decision> waiter, Decision otherwise) {
+    private void endAfter(
+            Duration patience, CompletableFuture<Decision.Substitute> waiter, Decision.Substitute otherwise) {
         // Not completeOnTimeout: the JDK's thread for that outlives an undeployed application and keeps its classes.
         Future<?> timeout =
                 timeouts.later(Duration.ofMillis(Millis.capped(patience)), () -> waiter.complete(otherwise));
@@ -104,7 +109,7 @@ final class WaitingDuplicates implements AutoCloseable {
         }
     }
 
-    private void leave(Operation operation, CompletableFuture<Decision> waiter) {
+    private void leave(Operation operation, CompletableFuture<Decision.Substitute> waiter) {
         waiting.computeIfPresent(operation, (key, joined) -> {
             joined.remove(waiter);
             return joined.isEmpty() ? null : joined;
@@ -113,13 +118,13 @@ final class WaitingDuplicates implements AutoCloseable {
 
     private void poll(
             Operation operation,
-            Set<CompletableFuture<Decision>> together,
-            Supplier<@Nullable Decision> look,
+            Set<CompletableFuture<Decision.Substitute>> together,
+            Supplier<Decision.@Nullable Substitute> look,
             Duration delay) {
         Future<?> planned = polls.later(delay, () -> {
             // Duplicates that came after the last of these had left have a poll of their own.
             if (waiting.get(operation) == together) {
-                Decision decision = runsHere.test(operation.key) ? null : look.get();
+                Decision.Substitute decision = runsHere.test(operation.key) ? null : look.get();
                 if (decision == null) {
                     // A fifth longer each time: the wait is at most a fifth longer than the first attempt ran, and a
                     // long attempt costs few polls.
@@ -136,14 +141,14 @@ final class WaitingDuplicates implements AutoCloseable {
     }
 
     /** Completes all waits for an operation. The waiting transports write their responses, not this thread. */
-    void complete(StorageKey key, Fingerprint fingerprint, Decision decision) {
+    void complete(StorageKey key, Fingerprint fingerprint, Decision.Substitute decision) {
         if (!waiting.isEmpty()) {
             complete(new Operation(key, fingerprint), decision);
         }
     }
 
-    private void complete(Operation operation, Decision decision) {
-        Set<CompletableFuture<Decision>> joined = waiting.remove(operation);
+    private void complete(Operation operation, Decision.Substitute decision) {
+        Set<CompletableFuture<Decision.Substitute>> joined = waiting.remove(operation);
         if (joined != null) {
             joined.forEach(waiter -> waiter.complete(decision));
         }

@@ -30,10 +30,11 @@ final class WorkRunner {
             Idempotence.Work<T> work)
             throws Exception {
         Decision decision = engine.claim(call, policy);
-        if (decision instanceof Decision.Run run) {
-            return entered(run.execution(), () -> run(run.execution(), codec, work));
+        if (decision instanceof Decision.Substitute substitute) {
+            return instead(call.id(), codec, Engine.waitFor(engine.await(substitute, call, policy, maxWait)));
         }
-        return instead(call.id(), codec, Engine.waitFor(engine.await(decision, call, policy, maxWait)));
+        ClaimedExecution execution = (ClaimedExecution) decision;
+        return entered(execution, () -> run(execution, codec, work));
     }
 
     <T> CompletableFuture<T> runAsync(
@@ -44,15 +45,15 @@ final class WorkRunner {
             Idempotence.Work<? extends CompletionStage<T>> work) {
         Decision decision = engine.claim(call, policy);
         CompletableFuture<T> result = new CompletableFuture<>();
-        if (decision instanceof Decision.Run run) {
-            begin(run.execution(), work)
+        if (decision instanceof ClaimedExecution execution) {
+            begin(execution, work)
                     .whenComplete((value, failure) -> complete(
                             result,
                             () -> failure == null
-                                    ? succeeded(run.execution(), codec, value)
-                                    : failedAsync(run.execution(), codec, failure)));
-        } else {
-            CompletableFuture<Decision> decided = engine.await(decision, call, policy, maxWait);
+                                    ? succeeded(execution, codec, value)
+                                    : failedAsync(execution, codec, failure)));
+        } else if (decision instanceof Decision.Substitute substitute) {
+            CompletableFuture<Decision.Substitute> decided = engine.await(substitute, call, policy, maxWait);
             Runnable end = () -> complete(result, () -> instead(call.id(), codec, decided.join()));
             if (decided.isDone()) {
                 end.run();
@@ -111,7 +112,7 @@ final class WorkRunner {
     }
 
     /** The outcome for an attempt that did not run. */
-    private <T> T instead(IdempotenceId id, ResultCodec<T> codec, Decision decision) {
+    private <T> T instead(IdempotenceId id, ResultCodec<T> codec, Decision.Substitute decision) {
         if (decision instanceof Decision.Replay replay) {
             return decoded(id, codec, replay.result());
         }
@@ -145,7 +146,7 @@ final class WorkRunner {
 
     /** The result that the caller gets instead of the failure, or null. */
     private static Decision.@Nullable Replay failed(ClaimedExecution execution, Throwable e) {
-        Decision canonical =
+        Decision.Substitute canonical =
                 execution.finishWithoutResult(execution.byException(e)).orElse(null);
         if (e instanceof Exception && canonical instanceof Decision.Replay replay) {
             Events.LOG.warn(
@@ -164,7 +165,7 @@ final class WorkRunner {
             execution.finishWithoutResult(Verdict.KEEP);
             throw e;
         }
-        Decision instead = execution.finish(Verdict.KEEP, stored).orElse(null);
+        Decision.Substitute instead = execution.finish(Verdict.KEEP, stored).orElse(null);
         if (instead instanceof Decision.Refuse refuse) {
             throw exception(refuse, execution.id());
         }

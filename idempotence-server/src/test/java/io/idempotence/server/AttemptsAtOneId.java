@@ -78,7 +78,7 @@ final class AttemptsAtOneId implements AfterEachCallback {
     }
 
     ClaimedExecution run(IdempotencePolicy policy) {
-        return ((Decision.Run) claim(policy)).execution();
+        return (ClaimedExecution) claim(policy);
     }
 
     State state() {
@@ -93,7 +93,7 @@ final class AttemptsAtOneId implements AfterEachCallback {
         });
     }
 
-    static Refusal refusal(Optional<Decision> decision) {
+    static Refusal refusal(Optional<? extends Decision> decision) {
         return ((Decision.Refuse) decision.orElseThrow()).refusal();
     }
 

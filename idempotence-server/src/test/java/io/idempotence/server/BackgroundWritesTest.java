@@ -179,7 +179,7 @@ class BackgroundWritesTest {
 
     private static ClaimedExecution run(Idempotence idempotence, IdempotenceId which) {
         IdempotentCall call = IdempotentCall.of(which);
-        return ((Decision.Run) idempotence.engine().claim(call, SHORT_LEASE)).execution();
+        return (ClaimedExecution) idempotence.engine().claim(call, SHORT_LEASE);
     }
 
     private static State state(IdempotenceStorage storage, IdempotenceId which) {

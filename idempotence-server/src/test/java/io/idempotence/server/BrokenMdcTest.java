@@ -208,8 +208,7 @@ class BrokenMdcTest {
         });
         IdempotencePolicy shortLease =
                 IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
-        ClaimedExecution execution =
-                ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), shortLease)).execution();
+        ClaimedExecution execution = (ClaimedExecution) idempotence.engine().claim(IdempotentCall.of(id), shortLease);
         try (FailingMdc mdc = FailingMdc.failing("remove", call -> true)) {
             long failed = storage.count(Call.RENEW);
             await().until(() -> storage.count(Call.RENEW) > failed + 3);

@@ -343,7 +343,7 @@ class CompletionAfterResponseTest {
     void anErrorPageIsRecordedBeforeItLeaves() throws Exception {
         completionsHang();
         IdempotentCall call = IdempotentCall.of("orders", IdempotenceId.of("order-1"));
-        ClaimedExecution execution = ((Decision.Run) idempotence.engine().claim(call, POLICY)).execution();
+        ClaimedExecution execution = (ClaimedExecution) idempotence.engine().claim(call, POLICY);
         execution.finishProvisionally(Verdict.KEEP, StoredResult.value(new byte[] {1}));
         CompletableFuture<?> page =
                 CompletableFuture.runAsync(() -> execution.replace(StoredResult.value(new byte[] {2})));

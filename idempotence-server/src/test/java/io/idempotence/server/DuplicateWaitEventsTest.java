@@ -57,7 +57,7 @@ class DuplicateWaitEventsTest {
 
     private ClaimedExecution run(Where where) {
         Idempotence first = where == Where.HERE ? idempotence : other;
-        return ((Decision.Run) first.engine().claim(call, POLICY)).execution();
+        return (ClaimedExecution) first.engine().claim(call, POLICY);
     }
 
     private void threeWait() {
@@ -190,8 +190,8 @@ class DuplicateWaitEventsTest {
         byte[] bytes = new byte[Fingerprint.BYTES];
         Arrays.fill(bytes, (byte) 1);
         IdempotentCall another = IdempotentCall.of(call.id()).withFingerprint(Fingerprint.of(bytes));
-        Decision.Run run = (Decision.Run) other.engine().claim(another, POLICY);
-        run.execution().finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
+        ClaimedExecution run = (ClaimedExecution) other.engine().claim(another, POLICY);
+        run.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
         assertRefused(Refusal.KEY_REUSED);
         await().untilAsserted(() -> assertThat(events)
                 .filteredOn(event -> event == IdempotenceEvent.MISMATCH)

@@ -77,7 +77,7 @@ class DuplicateWaitTest {
     }
 
     private ClaimedExecution run(Idempotence idempotence) {
-        return ((Decision.Run) idempotence.engine().claim(call, POLICY)).execution();
+        return (ClaimedExecution) idempotence.engine().claim(call, POLICY);
     }
 
     private static byte[] respond() {
@@ -235,7 +235,7 @@ class DuplicateWaitTest {
             storage.delete(StorageKey.of("default", "", "", call.id()));
         }
         IdempotentCall other = IdempotentCall.of(call.id()).withFingerprint(fingerprint(2));
-        ClaimedExecution execution = ((Decision.Run) idempotence.engine().claim(other, POLICY)).execution();
+        ClaimedExecution execution = (ClaimedExecution) idempotence.engine().claim(other, POLICY);
 
         execution.finish(Verdict.KEEP, respond());
 
@@ -382,19 +382,19 @@ class DuplicateWaitTest {
         FaultyStorage cutOff = new FaultyStorage(redis.connect()).withoutRenewals();
         Idempotence first = Idempotence.over(cutOff);
         open.add(first);
-        ClaimedExecution late = ((Decision.Run) first.engine().claim(call, shortLease)).execution();
+        ClaimedExecution late = (ClaimedExecution) first.engine().claim(call, shortLease);
         CompletableFuture<Decision> waiter = Duplicates.claim(first, call, POLICY, LONG);
         assertThat(waiter).isNotDone();
         Idempotence second = idempotence();
         AtomicReference<Decision> heir = new AtomicReference<>();
         await().until(() -> {
             heir.set(second.engine().claim(call, shortLease));
-            return heir.get() instanceof Decision.Run;
+            return heir.get() instanceof ClaimedExecution;
         });
 
         late.finish(Verdict.KEEP, StoredResult.value(new byte[] {1}));
         assertThat(waiter).isNotDone();
-        ((Decision.Run) heir.get()).execution().finish(Verdict.KEEP, respond());
+        ((ClaimedExecution) heir.get()).finish(Verdict.KEEP, respond());
 
         assertReplays(waiter);
     }

@@ -134,7 +134,7 @@ class IdempotenceTest {
     void savedExecutedAndRequestedIdsDoNotMeet() throws Exception {
         Idempotence idempotence = idempotence();
         IdempotentCall request = IdempotentCall.of(id);
-        Decision.Run run = (Decision.Run) idempotence.engine().claim(request, idempotence.policy());
+        ClaimedExecution run = (ClaimedExecution) idempotence.engine().claim(request, idempotence.policy());
         assertThat(idempotence.saveIfAbsent(id)).isTrue();
         assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
         assertThat(idempotence.delete(id)).isTrue();
@@ -142,7 +142,7 @@ class IdempotenceTest {
                 .isInstanceOfSatisfying(
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
-        run.execution().finish(Verdict.KEEP, ClaimResult.noResult());
+        run.finish(Verdict.KEEP, ClaimResult.noResult());
     }
 
     @Test
@@ -392,7 +392,7 @@ class IdempotenceTest {
         assertThat(idempotence().execute(id, this::work)).isEqualTo("run 4");
         assertThat(idempotence().engine().claim(charge, IdempotencePolicy.defaults()))
                 .as("a transport's")
-                .isInstanceOf(Decision.Run.class);
+                .isInstanceOf(ClaimedExecution.class);
         assertThat(charge(charge)).isEqualTo("run 1");
         assertThat(charge(charge.withScope("acme"))).isEqualTo("run 2");
     }

@@ -133,11 +133,11 @@ class LeaseTroubleTest {
                 memory,
                 IdempotencePolicy.builder().onAbandoned(OnAbandoned.RE_EXECUTE).build());
         IdempotentCall call = IdempotentCall.of(ID);
-        ClaimedExecution overtaken = ((Decision.Run) late.engine().claim(call, SHORT_LEASE)).execution();
+        ClaimedExecution overtaken = (ClaimedExecution) late.engine().claim(call, SHORT_LEASE);
         AtomicReference<ClaimedExecution> successor = new AtomicReference<>();
         await().until(() -> {
-            if (other.engine().claim(call, other.policy()) instanceof Decision.Run run) {
-                successor.set(run.execution());
+            if (other.engine().claim(call, other.policy()) instanceof ClaimedExecution run) {
+                successor.set(run);
             }
             return successor.get() != null;
         });
@@ -236,7 +236,7 @@ class LeaseTroubleTest {
                 .filter(record -> record.state() == State.ABANDONED)
                 .isPresent());
         assertThat(provider.over(memory, LONGER_LEASE).engine().claim(call, LONGER_LEASE))
-                .isInstanceOf(Decision.Run.class);
+                .isInstanceOf(ClaimedExecution.class);
 
         overtaken.countDown();
 
@@ -254,8 +254,7 @@ class LeaseTroubleTest {
         Decision decision = provider.idempotence(LONGER_LEASE).engine().claim(IdempotentCall.of(ID), LONGER_LEASE);
         assertThat(decision)
                 .isInstanceOfSatisfying(
-                        Decision.Run.class,
-                        run -> assertThat(run.execution().fence()).isEqualTo(1));
+                        ClaimedExecution.class, run -> assertThat(run.fence()).isEqualTo(1));
         assertThat(storage.count(Call.CLAIM)).isEqualTo(2);
         assertThat(provider.events).containsExactly(IdempotenceEvent.CLAIMED);
     }
@@ -270,9 +269,7 @@ class LeaseTroubleTest {
         IdempotentCall call = IdempotentCall.of(ID);
         storage.withoutRenewals();
         Idempotence idempotence = provider.idempotence(recovers);
-        StorageKey requestKey = ((Decision.Run) idempotence.engine().claim(call, recovers))
-                .execution()
-                .key();
+        StorageKey requestKey = ((ClaimedExecution) idempotence.engine().claim(call, recovers)).key();
         await().until(() -> memory.find(requestKey).orElseThrow().state() == State.ABANDONED);
         AtomicBoolean slow = new AtomicBoolean(true);
         storage.after((what, which) -> {
@@ -283,8 +280,8 @@ class LeaseTroubleTest {
         });
         assertThat(idempotence.engine().claim(call, recovers))
                 .isInstanceOfSatisfying(
-                        Decision.Run.class,
-                        run -> assertThat(run.execution().takenOver()).isTrue());
+                        ClaimedExecution.class,
+                        run -> assertThat(run.takenOver()).isTrue());
         assertThat(slow).isFalse();
     }
 
@@ -346,10 +343,10 @@ class LeaseTroubleTest {
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
         storage.before((call, which) -> left.set(System.nanoTime()));
-        Decision.Run run = (Decision.Run)
+        ClaimedExecution run = (ClaimedExecution)
                 provider.idempotence().engine().claim(IdempotentCall.of(ID), IdempotencePolicy.defaults());
-        assertThat(run.execution().lease().renewedAt() - left.get()).isNotPositive();
-        assertThat(run.execution().lease().mayBeOver()).isFalse();
+        assertThat(run.lease().renewedAt() - left.get()).isNotPositive();
+        assertThat(run.lease().mayBeOver()).isFalse();
     }
 
     /** The operation ran, nobody renewed its lease, and another process took it for abandoned. */

@@ -68,8 +68,8 @@ class ObservedAttemptsTest {
             Decision decision = idempotence.engine().claim(IdempotentCall.of(ID), IdempotencePolicy.defaults());
             assertThat(ends).isEmpty();
 
-            ((Decision.Run) decision).execution().finishWithoutResult(Verdict.KEEP);
-            ((Decision.Run) decision).execution().finishWithoutResult(Verdict.KEEP);
+            ((ClaimedExecution) decision).finishWithoutResult(Verdict.KEEP);
+            ((ClaimedExecution) decision).finishWithoutResult(Verdict.KEEP);
 
             assertThat(ends).containsExactly("RUN kept");
         }

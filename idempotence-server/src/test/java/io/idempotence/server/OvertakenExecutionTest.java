@@ -102,9 +102,9 @@ class OvertakenExecutionTest {
         attempts.idempotence.close();
         attempts.clock.advance(Duration.ofMillis(1));
         try (Idempotence other = Idempotence.over(attempts.memory)) {
-            Decision.Run run = (Decision.Run) other.engine().claim(IdempotentCall.of(ID), POLICY);
-            assertThat(run.execution().takenOver()).isTrue();
-            assertThat(run.execution().fence()).isEqualTo(3);
+            ClaimedExecution run = (ClaimedExecution) other.engine().claim(IdempotentCall.of(ID), POLICY);
+            assertThat(run.takenOver()).isTrue();
+            assertThat(run.fence()).isEqualTo(3);
         }
     }
 

@@ -223,8 +223,8 @@ final class RandomHistory {
         } else {
             assertThat(attempt).as("%s at %s", step, before).isDone();
             assertThat(said(attempt.join())).as("%s at %s", step, before).isEqualTo(expected.said());
-            if (attempt.join() instanceof Decision.Run run) {
-                begin(id, new Running(process, run.execution(), leasesEnded));
+            if (attempt.join() instanceof ClaimedExecution run) {
+                begin(id, new Running(process, run, leasesEnded));
             }
         }
         assertThat(shown(id)).as("after %s at %s", step, before).isEqualTo(expected.after());
@@ -349,8 +349,8 @@ final class RandomHistory {
     }
 
     private static String said(Decision decision) {
-        if (decision instanceof Decision.Run run) {
-            return ExpectedOutcome.run(run.execution().fence(), run.execution().takenOver());
+        if (decision instanceof ClaimedExecution run) {
+            return ExpectedOutcome.run(run.fence(), run.takenOver());
         }
         if (decision instanceof Decision.Replay replay) {
             return "replay " + Arrays.toString(replay.result());

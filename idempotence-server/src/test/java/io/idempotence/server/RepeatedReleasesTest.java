@@ -53,7 +53,7 @@ class RepeatedReleasesTest {
     }
 
     private ClaimedExecution run(IdempotencePolicy policy) {
-        return ((Decision.Run) idempotence.engine().claim(IdempotentCall.of(id), policy)).execution();
+        return (ClaimedExecution) idempotence.engine().claim(IdempotentCall.of(id), policy);
     }
 
     private ClaimedExecution run(Duration lease) {

@@ -88,7 +88,7 @@ class StorageOutageTest {
     private ClaimedExecution run(String id) {
         Decision decision =
                 idempotence.engine().claim(IdempotentCall.of(IdempotenceId.of(id)), IdempotencePolicy.defaults());
-        return ((Decision.Run) decision).execution();
+        return (ClaimedExecution) decision;
     }
 
     private State state(String id) {
@@ -272,7 +272,7 @@ class StorageOutageTest {
             for (int i = 0; i < 20; i++) {
                 IdempotentCall call = IdempotentCall.of(IdempotenceId.of("order-" + i));
                 Decision decision = other.engine().claim(call, other.policy());
-                ClaimedExecution execution = ((Decision.Run) decision).execution();
+                ClaimedExecution execution = (ClaimedExecution) decision;
                 ends.add(callers.submit(() -> execution.finish(Verdict.RELEASE, StoredResult.nothing())));
             }
             for (Future<?> end : ends) {

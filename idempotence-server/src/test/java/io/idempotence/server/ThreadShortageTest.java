@@ -60,7 +60,7 @@ class ThreadShortageTest {
     }
 
     private ClaimedExecution run(String id) {
-        return ((Decision.Run) claim(id)).execution();
+        return (ClaimedExecution) claim(id);
     }
 
     private String execute(String id) throws Exception {
@@ -127,9 +127,9 @@ class ThreadShortageTest {
         await().until(() -> state("", "order-1").orElseThrow() == State.ABANDONED);
 
         limit.lifted();
-        Decision.Run again = (Decision.Run) idempotence.engine().claim(call("order-1"), reExecute);
-        assertThat(again.execution().takenOver()).isTrue();
-        again.execution().finishWithoutResult(Verdict.KEEP);
+        ClaimedExecution again = (ClaimedExecution) idempotence.engine().claim(call("order-1"), reExecute);
+        assertThat(again.takenOver()).isTrue();
+        again.finishWithoutResult(Verdict.KEEP);
     }
 
     @Test
@@ -145,8 +145,8 @@ class ThreadShortageTest {
             }
         });
         limit.reachedFor(name -> started.incrementAndGet() > 1);
-        ClaimedExecution first = ((Decision.Run) idempotence.engine().claim(call("order-1"), shortLease)).execution();
-        ClaimedExecution second = ((Decision.Run) idempotence.engine().claim(call("order-2"), shortLease)).execution();
+        ClaimedExecution first = (ClaimedExecution) idempotence.engine().claim(call("order-1"), shortLease);
+        ClaimedExecution second = (ClaimedExecution) idempotence.engine().claim(call("order-2"), shortLease);
         for (String id : List.of("order-1", "order-2")) {
             await(id)
                     .until(() -> Collections.frequency(renewed, StorageKey.of("default", "", "", IdempotenceId.of(id)))
@@ -164,7 +164,7 @@ class ThreadShortageTest {
         for (String name : List.of("idempotence-timeouts", "idempotence-polls")) {
             ThreadLimit threads = new ThreadLimit();
             WaitingDuplicates waiting = new WaitingDuplicates(key -> false, 1, threads);
-            Decision ended = FixedDecisions.outcomeUnknown();
+            Decision.Substitute ended = FixedDecisions.outcomeUnknown();
             ClaimRequest request = new ClaimRequest(
                     StorageKey.of("default", "", "", IdempotenceId.of("order-1")),
                     Fingerprint.NONE,
@@ -180,7 +180,7 @@ class ThreadShortageTest {
                         .isInstanceOf(Decision.Refuse.class);
             }
             threads.lifted();
-            CompletableFuture<Decision> waiter =
+            CompletableFuture<Decision.Substitute> waiter =
                     waiting.await(request, Duration.ofMinutes(1), FixedDecisions.askAgain(), () -> ended);
             await().until(waiter::isDone);
             assertThat(waiter.get()).as("after %s", name).isSameAs(ended);

@@ -2,6 +2,7 @@ package io.idempotence.benchmarks.jmh;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotencyKeyHeader;
+import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotencePolicy;
@@ -73,20 +74,20 @@ public class ServerBenchmark {
         return IdempotentCall.of(new IdempotenceId(id));
     }
 
-    private Decision.Run run(IdempotentCall call, IdempotencePolicy policy) {
+    private ClaimedExecution run(IdempotentCall call, IdempotencePolicy policy) {
         Decision decision = idempotence.engine().claim(call, policy);
-        if (!(decision instanceof Decision.Run run)) {
+        if (!(decision instanceof ClaimedExecution execution)) {
             throw new IllegalStateException("a new ID was not claimed: " + decision);
         }
-        run.execution().finish(Verdict.KEEP, result).ifPresent(other -> {
+        execution.finish(Verdict.KEEP, result).ifPresent(other -> {
             throw new IllegalStateException("the claim was lost before its completion: " + other);
         });
-        return run;
+        return execution;
     }
 
     /** A first request: claim and completion. */
     @Benchmark
-    public Decision.Run claimAndComplete(Counter counter) {
+    public ClaimedExecution claimAndComplete(Counter counter) {
         return run(call(counter.id()), policy);
     }
 

@@ -68,8 +68,7 @@ final class DuplicateWait {
         }
 
         /** Returns the decision, or null if it comes in an ASYNC dispatch. */
-        @Nullable
-        Decision await(IdempotenceId id, CompletableFuture<Decision> decision) {
+        Decision.@Nullable Substitute await(IdempotenceId id, CompletableFuture<Decision.Substitute> decision) {
             if (withoutThread && !decision.isDone()) {
                 dispatchWhenDecided(id, request, response, decision);
                 return null;
@@ -120,7 +119,7 @@ final class DuplicateWait {
             IdempotenceId id,
             HttpServletRequest request,
             HttpServletResponse response,
-            CompletableFuture<Decision> decision) {
+            CompletableFuture<Decision.Substitute> decision) {
         // Set now, not after the decision: by then the container may have reused this object for another request.
         request.setAttribute(WAITING, new Waiting(this, id, decision));
         AsyncContext async = request.startAsync(request, response);
@@ -160,10 +159,10 @@ final class DuplicateWait {
     }
 
     /** A request that waits for its decision, or has it: its response is sent in the ASYNC dispatch that follows. */
-    private record Waiting(DuplicateWait by, IdempotenceId id, CompletableFuture<Decision> decision) {}
+    private record Waiting(DuplicateWait by, IdempotenceId id, CompletableFuture<Decision.Substitute> decision) {}
 
     /** The decision for a request that waited. */
-    record Decided(IdempotenceId id, Decision decision) {}
+    record Decided(IdempotenceId id, Decision.Substitute decision) {}
 
     /** Returns the decision for a request that waited here; null if it did not wait, still waits, or already has its response. */
     @Nullable
@@ -181,10 +180,10 @@ final class DuplicateWait {
 
     /** A listener that cancels the wait when the request ends, for example because the client disconnected. */
     private static final class Leaving implements AsyncListener {
-        private final CompletableFuture<Decision> decision;
+        private final CompletableFuture<Decision.Substitute> decision;
         volatile boolean gone;
 
-        Leaving(CompletableFuture<Decision> decision) {
+        Leaving(CompletableFuture<Decision.Substitute> decision) {
             this.decision = decision;
         }
 

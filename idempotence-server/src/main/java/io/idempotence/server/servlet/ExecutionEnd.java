@@ -134,7 +134,7 @@ final class ExecutionEnd {
         closeBody();
     }
 
-    private Optional<Decision> record(Verdict byPolicy, @Nullable DeferredResponse deferred) {
+    private Optional<Decision.Substitute> record(Verdict byPolicy, @Nullable DeferredResponse deferred) {
         if (execution.verdict(byPolicy) != Verdict.KEEP || (deferred != null && deferred.aborts())) {
             return execution.finishWithoutResult(byPolicy);
         }
@@ -145,12 +145,12 @@ final class ExecutionEnd {
     }
 
     /** Records a failure. The container may render an error page of the application for it, and the caller then gets that page. */
-    private Optional<Decision> recordError(Verdict byPolicy, int status, @Nullable String message) {
+    private Optional<Decision.Substitute> recordError(Verdict byPolicy, int status, @Nullable String message) {
         headers.atError(response.target());
         byte[] text = message == null ? new byte[0] : message.getBytes(StandardCharsets.UTF_8);
         byte[] error = new StoredResponse(StoredResponse.Form.ERROR, status, buffer.keptHeaders(), text).toBytes();
         recordedError = status;
-        Optional<Decision> instead = execution.finishProvisionally(byPolicy, error);
+        Optional<Decision.Substitute> instead = execution.finishProvisionally(byPolicy, error);
         awaitsErrorPage = instead.isEmpty();
         return instead;
     }
@@ -232,7 +232,7 @@ final class ExecutionEnd {
     private boolean endedInsteadOf(Throwable exception) {
         boolean stillRuns = mayStillRun();
         Verdict byPolicy = stillRuns || hasBegunAKeptResponse() ? Verdict.UNKNOWN : execution.byException(exception);
-        Optional<Decision> instead = execution.verdict(byPolicy) == Verdict.KEEP
+        Optional<Decision.Substitute> instead = execution.verdict(byPolicy) == Verdict.KEEP
                 ? recordError(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)
                 : execution.finishWithoutResult(byPolicy);
         boolean gave = !stillRuns && gave(instead, buffer, response.target());
@@ -337,7 +337,7 @@ final class ExecutionEnd {
             // In Tomcat, isAsyncStarted() stays true in a dispatch in which the handler has completed.
             boolean asyncBefore = request.isAsyncStarted();
             chain.doFilter(request, held);
-            Optional<Decision> instead = Optional.empty();
+            Optional<Decision.Substitute> instead = Optional.empty();
             if (page.deferred() == null && (asyncBefore || !request.isAsyncStarted())) {
                 instead = execution.replace(recorder.written(page, held.getStatus()));
             } else if (page.deferred() == null) {
@@ -354,7 +354,7 @@ final class ExecutionEnd {
      * Sends the caller of a late owner the response that the other owner recorded, or the refusal that it would get now (T14). Returns
      * whether that was possible.
      */
-    private boolean gave(Optional<Decision> instead, ResponseBuffer own, HttpServletResponse target) {
+    private boolean gave(Optional<Decision.Substitute> instead, ResponseBuffer own, HttpServletResponse target) {
         if (instead.isEmpty() || own.streaming()) {
             return false;
         }
@@ -366,7 +366,7 @@ final class ExecutionEnd {
         return own.deliverInstead(() -> send(() -> give(replay, instead.get(), target)));
     }
 
-    private void give(@Nullable StoredResponse replay, Decision instead, HttpServletResponse target) {
+    private void give(@Nullable StoredResponse replay, Decision.Substitute instead, HttpServletResponse target) {
         try {
             if (replay != null) {
                 ReplayWriter.give(replay, target, false);

@@ -287,15 +287,15 @@ public final class IdempotenceFilter implements Filter {
             own.refuseNotTaken(e, request, response);
             return;
         }
-        if (decision instanceof Decision.Run run) {
-            run(run.execution(), request, content, response, chain);
-            return;
-        }
-        // Thousands may wait, and each needs only its fingerprint.
-        content.discard();
-        Decision afterwards = waitIfInProgress(decision, call, settings, request, response);
-        if (afterwards != null) {
-            own.respond(call.id(), afterwards, request, response);
+        if (decision instanceof ClaimedExecution execution) {
+            run(execution, request, content, response, chain);
+        } else if (decision instanceof Decision.Substitute substitute) {
+            // Thousands may wait, and each needs only its fingerprint.
+            content.discard();
+            Decision.Substitute afterwards = waitIfInProgress(substitute, call, settings, request, response);
+            if (afterwards != null) {
+                own.respond(call.id(), afterwards, request, response);
+            }
         }
     }
 
@@ -303,8 +303,8 @@ public final class IdempotenceFilter implements Filter {
      * Waits while another attempt runs, if the caller prefers that. Returns the decision after the wait, or null if it comes in an ASYNC
      * dispatch.
      */
-    private @Nullable Decision waitIfInProgress(
-            Decision decision,
+    private Decision.@Nullable Substitute waitIfInProgress(
+            Decision.Substitute decision,
             IdempotentCall call,
             RequestSettings settings,
             HttpServletRequest request,

@@ -57,13 +57,14 @@ final class OwnResponseWriter {
     }
 
     /** Responds to a request in the dispatch that brought it. */
-    void respond(IdempotenceId id, Decision decision, HttpServletRequest request, HttpServletResponse response)
+    void respond(
+            IdempotenceId id, Decision.Substitute decision, HttpServletRequest request, HttpServletResponse response)
             throws IOException {
         send(request, response, () -> give(id, decision, request, response));
     }
 
     /** Gives a request that waited its response, in an ASYNC dispatch. */
-    void give(IdempotenceId id, Decision decision, HttpServletRequest request, HttpServletResponse response)
+    void give(IdempotenceId id, Decision.Substitute decision, HttpServletRequest request, HttpServletResponse response)
             throws IOException {
         boolean isAsyncInFront = request.isAsyncStarted();
         if (decision instanceof Decision.Replay replay) {

@@ -10,6 +10,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.OnAbandoned;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.CapturedLog;
+import io.idempotence.server.ClaimedExecution;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Duplicates;
 import io.idempotence.server.ExecutionRefusedException;
@@ -112,7 +113,7 @@ class JdbcPoolTest {
                     .isEqualTo("payment 1");
             assertThat(waiting).noneMatch(CompletableFuture::isDone);
 
-            ((Decision.Run) first).execution().finish(Verdict.KEEP, ClaimResult.noResult());
+            ((ClaimedExecution) first).finish(Verdict.KEEP, ClaimResult.noResult());
             for (CompletableFuture<Decision> waiter : waiting) {
                 assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
                         .isEqualTo(new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO));

@@ -6,7 +6,6 @@ import static org.awaitility.Awaitility.await;
 
 import io.idempotence.IdempotenceId;
 import io.idempotence.server.ClaimedExecution;
-import io.idempotence.server.Decision;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
 import io.idempotence.server.IdempotencePolicy;
@@ -181,7 +180,7 @@ class RedisCompletionsTest extends RedisTestBase {
             for (int i = 0; i < most; i++) {
                 IdempotentCall call =
                         IdempotentCall.of(IdempotenceId.of(UUID.randomUUID().toString()));
-                executions.add(((Decision.Run) idempotence.engine().claim(call, policy)).execution());
+                executions.add((ClaimedExecution) idempotence.engine().claim(call, policy));
             }
             ClaimedExecution damaged = executions.get(most / 2);
             jedis.set(raw(damaged.key()), NONSENSE);

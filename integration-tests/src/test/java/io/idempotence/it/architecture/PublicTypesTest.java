@@ -74,7 +74,7 @@ class PublicTypesTest {
                 Decision
                 Decision.Refuse
                 Decision.Replay
-                Decision.Run
+                Decision.Substitute
                 ClaimedExecution
                 Engine
                 ExecutionRefusedException
