@@ -22,15 +22,10 @@ import java.util.TreeMap;
  *
  * <ul>
  *   <li>of a type on its subtypes and on its builder, which it names in static factories and in {@code permits};
- *   <li>on a class literal, which names a logger or is the value of an annotation: nothing of the class is used;
- *   <li>those in {@link #NAMED}.
+ *   <li>on a class literal, which names a logger or is the value of an annotation: nothing of the class is used.
  * </ul>
  */
 public final class ClassCycles {
-    private static final Set<String> NAMED = Set.of(
-            // The type of the work, which users implement, is nested in the facade.
-            "io.idempotence.server.WorkRunner -> io.idempotence.server.Idempotence");
-
     private ClassCycles() {}
 
     /** No class depends on itself through others. */
@@ -43,8 +38,7 @@ public final class ClassCycles {
         JavaClass to = topLevel(dependency.getTargetClass());
         return !to.isAssignableTo(from.getName())
                 && !to.getName().equals(from.getName() + "Builder")
-                && !isLiteral(dependency.getDescription())
-                && !NAMED.contains(from.getName() + " -> " + to.getName());
+                && !isLiteral(dependency.getDescription());
     }
 
     private static boolean isLiteral(String dependency) {

@@ -179,7 +179,7 @@ public final class Idempotence implements AutoCloseable {
      *
      * @param id the ID. It must identify the operation and, if there are several, the tenant: two consumers of one event that use its bare
      *     ID would get each other's result. {@link io.idempotence.IdempotenceIdGenerator#fromFields} makes IDs of an operation and values;
-     *     for a bare ID there is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, Work)}
+     *     for a bare ID there is {@link #execute(IdempotentCall, IdempotencePolicy, ResultCodec, IdempotentWork)}
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
      * @return the work's result, from this run or an earlier one; null if that was the result
@@ -188,7 +188,7 @@ public final class Idempotence implements AutoCloseable {
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Callable<T> work) throws Exception {
         Objects.requireNonNull(work, "work");
-        return execute(id, codec, (Work<T>) execution -> work.call());
+        return execute(id, codec, (IdempotentWork<T>) execution -> work.call());
     }
 
     /**
@@ -201,7 +201,7 @@ public final class Idempotence implements AutoCloseable {
      *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
      * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
-    public <T> T execute(IdempotenceId id, ResultCodec<T> codec, Work<T> work) throws Exception {
+    public <T> T execute(IdempotenceId id, ResultCodec<T> codec, IdempotentWork<T> work) throws Exception {
         return execute(IdempotentCall.of(id), policy, codec, work);
     }
 
@@ -218,7 +218,7 @@ public final class Idempotence implements AutoCloseable {
      *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
      * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
-    public <T> T execute(IdempotentCall call, IdempotencePolicy policy, ResultCodec<T> codec, Work<T> work)
+    public <T> T execute(IdempotentCall call, IdempotencePolicy policy, ResultCodec<T> codec, IdempotentWork<T> work)
             throws Exception {
         return execute(call, policy, Duration.ZERO, codec, work);
     }
@@ -234,11 +234,15 @@ public final class Idempotence implements AutoCloseable {
      * @return the work's result, from this run or another one; null if that was the result
      * @throws ExecutionRefusedException if the work did not run and has no stored result. Among the reasons: the other attempt still
      *     runs after {@code maxWait}, or was released, or this thread was interrupted while it waited. See {@link #execute(IdempotentCall,
-     *     IdempotencePolicy, ResultCodec, Work)}
+     *     IdempotencePolicy, ResultCodec, IdempotentWork)}
      * @throws Exception what the work throws; the policy then decides whether the ID is kept
      */
     public <T> T execute(
-            IdempotentCall call, IdempotencePolicy policy, Duration maxWait, ResultCodec<T> codec, Work<T> work)
+            IdempotentCall call,
+            IdempotencePolicy policy,
+            Duration maxWait,
+            ResultCodec<T> codec,
+            IdempotentWork<T> work)
             throws Exception {
         Objects.requireNonNull(maxWait, "maxWait");
         Objects.requireNonNull(codec, "codec");
@@ -265,7 +269,7 @@ public final class Idempotence implements AutoCloseable {
             IdempotencePolicy policy,
             Duration maxWait,
             ResultCodec<T> codec,
-            Work<? extends CompletionStage<T>> work) {
+            IdempotentWork<? extends CompletionStage<T>> work) {
         Objects.requireNonNull(maxWait, "maxWait");
         Objects.requireNonNull(codec, "codec");
         Objects.requireNonNull(work, "work");
@@ -285,18 +289,6 @@ public final class Idempotence implements AutoCloseable {
     @Override
     public void close() {
         parts.close();
-    }
-
-    /** Work that gets its execution. */
-    @FunctionalInterface
-    public interface Work<T> {
-        /**
-         * Does the work.
-         *
-         * @param execution its ID and fence; decides about the ID if called
-         * @throws Exception if it fails
-         */
-        T run(IdempotentExecution execution) throws Exception;
     }
 
     /** A builder of an {@link Idempotence}. Its setters return it. Not thread-safe. */

@@ -27,7 +27,7 @@ final class WorkRunner {
             IdempotencePolicy policy,
             Duration maxWait,
             ResultCodec<T> codec,
-            Idempotence.Work<T> work)
+            IdempotentWork<T> work)
             throws Exception {
         Decision decision = engine.claim(call, policy);
         if (decision instanceof Decision.Substitute substitute) {
@@ -42,7 +42,7 @@ final class WorkRunner {
             IdempotencePolicy policy,
             Duration maxWait,
             ResultCodec<T> codec,
-            Idempotence.Work<? extends CompletionStage<T>> work) {
+            IdempotentWork<? extends CompletionStage<T>> work) {
         Decision decision = engine.claim(call, policy);
         CompletableFuture<T> result = new CompletableFuture<>();
         if (decision instanceof ClaimedExecution execution) {
@@ -65,7 +65,7 @@ final class WorkRunner {
     }
 
     private static <T> CompletionStage<T> begin(
-            ClaimedExecution execution, Idempotence.Work<? extends CompletionStage<T>> work) {
+            ClaimedExecution execution, IdempotentWork<? extends CompletionStage<T>> work) {
         try {
             return Objects.requireNonNull(
                     entered(execution, () -> work(execution, work)), "the work returned null instead of a future");
@@ -90,7 +90,7 @@ final class WorkRunner {
         }
     }
 
-    private static <T> T work(ClaimedExecution execution, Idempotence.Work<T> work) throws Exception {
+    private static <T> T work(ClaimedExecution execution, IdempotentWork<T> work) throws Exception {
         Runnable leaveAttempt = execution.enterAttempt();
         try {
             return work.run(execution);
@@ -119,7 +119,7 @@ final class WorkRunner {
         throw exception((Decision.Refuse) decision, id);
     }
 
-    private <T> T run(ClaimedExecution execution, ResultCodec<T> codec, Idempotence.Work<T> work) throws Exception {
+    private <T> T run(ClaimedExecution execution, ResultCodec<T> codec, IdempotentWork<T> work) throws Exception {
         T result;
         try {
             result = work(execution, work);

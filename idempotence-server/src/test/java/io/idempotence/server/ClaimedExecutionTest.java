@@ -193,7 +193,7 @@ class ClaimedExecutionTest {
     @Test
     void theHandlerLearnsTheNumberOfItsAttempt() throws Exception {
         IdempotentCall call = IdempotentCall.of("charge", ID);
-        Idempotence.Work<String> work = execution -> "attempt " + execution.attempt();
+        IdempotentWork<String> work = execution -> "attempt " + execution.attempt();
         assertThat(attempts.idempotence.execute(
                         call.withAttempt(3).withScope("acme"), POLICY, ResultCodec.text(), work))
                 .isEqualTo("attempt 3");

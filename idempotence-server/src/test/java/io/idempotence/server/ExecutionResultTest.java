@@ -24,7 +24,7 @@ class ExecutionResultTest {
     @DisplayName("T14: an overtaken execution's own result is discarded")
     void anOvertakenWorkThatEndsWellIsRefusedAsInProgress() {
         assertThatThrownBy(() -> provider.idempotence()
-                        .execute(ID, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                        .execute(ID, ResultCodec.text(), (IdempotentWork<String>) execution -> {
                             execution.overtaken();
                             return provider.work();
                         }))

@@ -191,7 +191,7 @@ class IdempotenceTest {
         assertThat(refusalOf(() -> storing.execute(id, this::work))).isEqualTo(Refusal.RESULT_UNAVAILABLE);
         IdempotenceId other = IdempotenceId.of("other");
         assertThatThrownBy(() -> idempotence()
-                        .execute(other, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                        .execute(other, ResultCodec.text(), (IdempotentWork<String>) execution -> {
                             execution.keep();
                             throw new IllegalStateException("down");
                         }))
@@ -202,7 +202,7 @@ class IdempotenceTest {
 
     @Test
     void anUncertainOutcomeIsRefusedEverAfter() throws Exception {
-        idempotence().execute(id, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+        idempotence().execute(id, ResultCodec.text(), (IdempotentWork<String>) execution -> {
             execution.markUnknown();
             return work();
         });
@@ -415,7 +415,7 @@ class IdempotenceTest {
         IdempotencePolicy keepsAll = IdempotencePolicy.builder()
                 .failureRule(FailureRule.STORE_EVERYTHING)
                 .build();
-        Idempotence.Work<String> fails = execution -> {
+        IdempotentWork<String> fails = execution -> {
             runs.incrementAndGet();
             throw new IllegalStateException("no money");
         };

@@ -122,7 +122,7 @@ class RecoveryTest {
                     asked.add(fence);
                     return IdempotencePolicy.Applied.NO;
                 })
-                .execute(id, ResultCodec.text(), (Idempotence.Work<String>)
+                .execute(id, ResultCodec.text(), (IdempotentWork<String>)
                         execution -> work() + " fence " + execution.fence() + " taken over " + execution.takenOver());
 
         assertThat(result).isEqualTo("run 1 fence 2 taken over true");

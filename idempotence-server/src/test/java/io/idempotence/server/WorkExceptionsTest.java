@@ -62,7 +62,7 @@ class WorkExceptionsTest {
                 .build();
         CompletionException thrown = new CompletionException(new IOException("checked"));
         assertThatThrownBy(() -> idempotence.execute(
-                        IdempotentCall.of(id), keeps, ResultCodec.text(), (Idempotence.Work<String>) execution -> {
+                        IdempotentCall.of(id), keeps, ResultCodec.text(), (IdempotentWork<String>) execution -> {
                             throw thrown;
                         }))
                 .isSameAs(thrown);
@@ -82,7 +82,7 @@ class WorkExceptionsTest {
                     IdempotencePolicy.defaults(),
                     Duration.ZERO,
                     ResultCodec.text(),
-                    (Idempotence.Work<CompletionStage<String>>) execution -> failed);
+                    (IdempotentWork<CompletionStage<String>>) execution -> failed);
             assertThat(catchThrowable(result::join)).hasCause(cause);
             assertThat(state()).isEqualTo(State.RELEASED);
         }

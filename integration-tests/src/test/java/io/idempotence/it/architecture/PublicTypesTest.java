@@ -80,7 +80,6 @@ class PublicTypesTest {
                 ExecutionRefusedException
                 Idempotence
                 Idempotence.Builder
-                Idempotence.Work
                 IdempotenceAdmin
                 IdempotenceAdmin.Deleted
                 IdempotenceAdmin.Resolved
@@ -100,6 +99,7 @@ class PublicTypesTest {
                 IdempotencePolicy.Verdict
                 IdempotentCall
                 IdempotentExecution
+                IdempotentWork
                 ResultCodec
                 jdbc.ExecutionOvertakenException
                 jdbc.JdbcIdempotenceStorage
