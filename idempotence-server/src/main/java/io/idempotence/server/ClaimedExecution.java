@@ -37,7 +37,7 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
 
     private volatile @Nullable Throwable rendered;
     private volatile long claimNanos;
-    private volatile IdempotenceListener.AttemptEnd attemptEnd = IdempotenceListener.AttemptEnd.IGNORED;
+    private volatile IdempotenceListener.AttemptListener attemptListener = IdempotenceListener.AttemptListener.IGNORED;
 
     /** @param claimLeft a time at or before the sending of the claim, by {@link System#nanoTime} */
     ClaimedExecution(
@@ -200,13 +200,13 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
     }
 
     /**
-     * Reports to the listener that this thread is about to run the handler ({@link IdempotenceListener.AttemptEnd#enter}), unless the
+     * Reports to the listener that this thread is about to run the handler ({@link IdempotenceListener.AttemptListener#enter}), unless the
      * attempt has ended. Call it around the handler only. {@link #finish} comes after the returned task has run, unlike that of {@link #enter}.
      *
      * @return reports to the listener that the handler has returned; run it on the same thread
      */
     public Runnable enterAttempt() {
-        return finished.get() ? () -> {} : events.entered(attemptEnd);
+        return finished.get() ? () -> {} : events.entered(attemptListener);
     }
 
     /**
@@ -279,10 +279,10 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
             }
             return instead;
         } finally {
-            events.overhead(IdempotenceListener.Outcome.RUN, claimNanos + System.nanoTime() - start);
+            events.overhead(IdempotenceListener.AttemptEnd.RUN, claimNanos + System.nanoTime() - start);
             events.ended(
-                    attemptEnd,
-                    IdempotenceListener.Outcome.RUN,
+                    attemptListener,
+                    IdempotenceListener.AttemptEnd.RUN,
                     switch (verdict) {
                         case KEEP -> "kept";
                         case RELEASE -> "released";
@@ -306,11 +306,11 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
     /**
      * Adds the time of the claim to the overhead of this execution.
      *
-     * @param end called when this execution ends
+     * @param listener called when this execution ends
      */
-    void claimed(long nanos, IdempotenceListener.AttemptEnd end) {
+    void claimed(long nanos, IdempotenceListener.AttemptListener listener) {
         claimNanos = nanos;
-        attemptEnd = end;
+        attemptListener = listener;
     }
 
     /**

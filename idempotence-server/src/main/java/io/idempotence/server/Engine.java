@@ -63,7 +63,7 @@ public final class Engine {
      */
     public Decision claim(IdempotentCall call, IdempotencePolicy policy) {
         ClaimRequest request = request(call, policy);
-        IdempotenceListener.AttemptEnd attempt = events.attempt(call.id(), request.key());
+        IdempotenceListener.AttemptListener attempt = events.attempt(call.id(), request.key());
         long start = System.nanoTime();
         Decision decision;
         try {
@@ -76,12 +76,12 @@ public final class Engine {
             execution.claimed(System.nanoTime() - start, attempt);
         } else {
             boolean replays = decision instanceof Decision.Replay;
-            IdempotenceListener.Outcome outcome =
-                    replays ? IdempotenceListener.Outcome.REPLAY : IdempotenceListener.Outcome.REFUSE;
-            events.overhead(outcome, System.nanoTime() - start);
+            IdempotenceListener.AttemptEnd end =
+                    replays ? IdempotenceListener.AttemptEnd.REPLAY : IdempotenceListener.AttemptEnd.REFUSE;
+            events.overhead(end, System.nanoTime() - start);
             events.ended(
                     attempt,
-                    outcome,
+                    end,
                     decision instanceof Decision.Refuse refuse
                             ? refuse.refusal().code()
                             : "");
@@ -280,7 +280,7 @@ public final class Engine {
         ClaimRequest request = request(call, policy);
         CompletableFuture<Decision.Substitute> waiter =
                 parts.waiters().await(request, patience, decision, () -> look(call.id(), request));
-        waiter.thenAccept(outcome -> publishAfterWaiting(call.id(), outcome));
+        waiter.thenAccept(after -> publishAfterWaiting(call.id(), after));
         return waiter;
     }
 
@@ -305,10 +305,10 @@ public final class Engine {
     /**
      * Publishes the event of a decision after a wait, as if there had been no wait. The log has one line for all waiting attempts already.
      */
-    private void publishAfterWaiting(IdempotenceId id, Decision.Substitute outcome) {
-        if (outcome instanceof Decision.Replay) {
+    private void publishAfterWaiting(IdempotenceId id, Decision.Substitute decision) {
+        if (decision instanceof Decision.Replay) {
             events.publish(IdempotenceEvent.REPLAYED, id);
-        } else if (outcome instanceof Decision.Refuse refuse && outcome != WaitingDuplicates.CLOSED) {
+        } else if (decision instanceof Decision.Refuse refuse && decision != WaitingDuplicates.CLOSED) {
             switch (refuse.refusal()) {
                 case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
                 case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);

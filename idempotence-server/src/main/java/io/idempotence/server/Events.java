@@ -23,21 +23,21 @@ final class Events {
         this.listener = listener == null ? (event, id) -> {} : listener;
     }
 
-    void overhead(IdempotenceListener.Outcome outcome, long nanos) {
-        callListener("an overhead", () -> listener.onOverhead(outcome, nanos));
+    void overhead(IdempotenceListener.AttemptEnd end, long nanos) {
+        callListener("an overhead", () -> listener.onOverhead(end, nanos));
     }
 
-    IdempotenceListener.AttemptEnd attempt(IdempotenceId id, StorageKey key) {
+    IdempotenceListener.AttemptListener attempt(IdempotenceId id, StorageKey key) {
         try {
             return listener.onAttempt(id, key);
         } catch (Throwable e) {
             LOG.warn("the idempotence listener failed on the beginning of an attempt", e);
-            return IdempotenceListener.AttemptEnd.IGNORED;
+            return IdempotenceListener.AttemptListener.IGNORED;
         }
     }
 
     /** Returns what leaves the attempt on the same thread. */
-    Runnable entered(IdempotenceListener.AttemptEnd attempt) {
+    Runnable entered(IdempotenceListener.AttemptListener attempt) {
         try {
             Runnable leave = attempt.enter();
             return () -> callListener("the return of a handler", leave);
@@ -47,8 +47,8 @@ final class Events {
         }
     }
 
-    void ended(IdempotenceListener.AttemptEnd attempt, IdempotenceListener.Outcome outcome, String detail) {
-        callListener("the end of an attempt", () -> attempt.ended(outcome, detail));
+    void ended(IdempotenceListener.AttemptListener attempt, IdempotenceListener.AttemptEnd end, String detail) {
+        callListener("the end of an attempt", () -> attempt.ended(end, detail));
     }
 
     void publish(IdempotenceEvent event, IdempotenceId id) {

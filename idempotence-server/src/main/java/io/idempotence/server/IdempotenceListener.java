@@ -39,7 +39,7 @@ public interface IdempotenceListener {
     default void onReleased(IdempotenceId id, ReleaseReason reason) {}
 
     /** The end of an attempt. */
-    enum Outcome {
+    enum AttemptEnd {
         /** It ran. */
         RUN,
         /** It got the stored response of an earlier one. */
@@ -53,27 +53,27 @@ public interface IdempotenceListener {
      * ran, for the record of its completion. The time of the handler, of waiting for another attempt, and of writes in the background is
      * not included. Does nothing unless overridden.
      *
-     * @param outcome how the attempt ended
+     * @param end how the attempt ended
      * @param nanos the added time in nanoseconds
      */
-    default void onOverhead(Outcome outcome, long nanos) {}
+    default void onOverhead(AttemptEnd end, long nanos) {}
 
     /**
      * Called before the claim of an attempt at a request or an {@code execute}. Does nothing unless overridden.
      *
      * @param id the ID; do not use it as a metric's label
      * @param key the key of its record, from which nobody can find out the ID
-     * @return called once when the attempt has ended, perhaps on another thread
+     * @return the listener for this attempt, called perhaps on other threads
      */
-    default AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
-        return AttemptEnd.IGNORED;
+    default AttemptListener onAttempt(IdempotenceId id, StorageKey key) {
+        return AttemptListener.IGNORED;
     }
 
-    /** The part of a listener that is for one attempt. */
+    /** A listener for one attempt. */
     @FunctionalInterface
-    interface AttemptEnd {
+    interface AttemptListener {
         /** Does nothing. */
-        AttemptEnd IGNORED = (outcome, detail) -> {};
+        AttemptListener IGNORED = (end, detail) -> {};
 
         /**
          * Called on each thread that is about to run the handler of an attempt, or the work of an {@code execute}: for a request once in
@@ -88,23 +88,24 @@ public interface IdempotenceListener {
         /**
          * Called when the attempt has ended. An attempt that runs ends when its completion is recorded, or waits to be recorded.
          *
-         * @param outcome how it ended
+         * @param end how it ended
          * @param detail one of few words: for {@code RUN} {@code kept}, {@code released} or {@code unknown}; for {@code REFUSE} the code of
          *     the refusal; otherwise empty
          */
-        void ended(Outcome outcome, String detail);
+        void ended(AttemptEnd end, String detail);
     }
 
     /**
      * The reason why an ID was released, so that its next attempt runs.
      *
-     * @param kind who decided
+     * @param trigger who decided, or by what
      * @param status the response's status if the policy decided by it, else 0
      * @param exception the exception's class if the policy decided by it, else null
      */
-    record ReleaseReason(Kind kind, int status, @Nullable Class<? extends Throwable> exception) {
-        /** The one who decided. */
-        public enum Kind {
+    record ReleaseReason(
+            Trigger trigger, int status, @Nullable Class<? extends Throwable> exception) {
+        /** What released an ID. */
+        public enum Trigger {
             /** The handler, with {@link IdempotentExecution#release()}. */
             HANDLER,
             /** The handler or a storage, with {@link IdempotentExecution#overtaken()}: another execution took effect. */
@@ -117,16 +118,16 @@ public interface IdempotenceListener {
             TRANSPORT
         }
 
-        static final ReleaseReason BY_HANDLER = new ReleaseReason(Kind.HANDLER, 0, null);
-        static final ReleaseReason OVERTAKEN = new ReleaseReason(Kind.OVERTAKEN, 0, null);
-        static final ReleaseReason BY_TRANSPORT = new ReleaseReason(Kind.TRANSPORT, 0, null);
+        static final ReleaseReason BY_HANDLER = new ReleaseReason(Trigger.HANDLER, 0, null);
+        static final ReleaseReason OVERTAKEN = new ReleaseReason(Trigger.OVERTAKEN, 0, null);
+        static final ReleaseReason BY_TRANSPORT = new ReleaseReason(Trigger.TRANSPORT, 0, null);
 
         static ReleaseReason ofStatus(int status) {
-            return new ReleaseReason(Kind.STATUS, status, null);
+            return new ReleaseReason(Trigger.STATUS, status, null);
         }
 
         static ReleaseReason ofException(Throwable exception) {
-            return new ReleaseReason(Kind.EXCEPTION, 0, exception.getClass());
+            return new ReleaseReason(Trigger.EXCEPTION, 0, exception.getClass());
         }
 
         /**
@@ -135,10 +136,10 @@ public interface IdempotenceListener {
          */
         @Override
         public String toString() {
-            return switch (kind) {
+            return switch (trigger) {
                 case STATUS -> String.valueOf(status);
                 case EXCEPTION -> exception == null ? "exception" : exception.getSimpleName();
-                default -> kind.name().toLowerCase(Locale.ROOT);
+                default -> trigger.name().toLowerCase(Locale.ROOT);
             };
         }
     }

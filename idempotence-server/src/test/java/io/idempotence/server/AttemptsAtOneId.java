@@ -52,8 +52,8 @@ final class AttemptsAtOneId implements AfterEachCallback {
         }
 
         @Override
-        public void onOverhead(Outcome outcome, long nanos) {
-            told.add("overhead of " + outcome);
+        public void onOverhead(AttemptEnd end, long nanos) {
+            told.add("overhead of " + end);
         }
     };
     final Idempotence idempotence =

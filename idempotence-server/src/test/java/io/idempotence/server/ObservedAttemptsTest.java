@@ -20,23 +20,23 @@ class ObservedAttemptsTest {
     private final List<String> ends = new ArrayList<>();
     private final List<StorageKey> keys = new ArrayList<>();
 
-    private Idempotence observed(IdempotenceListener.AttemptEnd end) {
+    private Idempotence observed(IdempotenceListener.AttemptListener listening) {
         return Idempotence.builder(IdempotenceStorage.inMemory())
                 .listener(new IdempotenceListener() {
                     @Override
                     public void onEvent(IdempotenceEvent event, IdempotenceId id) {}
 
                     @Override
-                    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+                    public AttemptListener onAttempt(IdempotenceId id, StorageKey key) {
                         keys.add(key);
-                        return end;
+                        return listening;
                     }
                 })
                 .build();
     }
 
     private Idempotence observed() {
-        return observed((outcome, detail) -> ends.add(outcome + " " + detail));
+        return observed((end, detail) -> ends.add(end + " " + detail));
     }
 
     @Test
@@ -81,7 +81,7 @@ class ObservedAttemptsTest {
     }
 
     /** Notes when it is entered and left. */
-    private final class Entered implements IdempotenceListener.AttemptEnd {
+    private final class Entered implements IdempotenceListener.AttemptListener {
         @Override
         public Runnable enter() {
             ends.add("enter");
@@ -89,8 +89,8 @@ class ObservedAttemptsTest {
         }
 
         @Override
-        public void ended(IdempotenceListener.Outcome outcome, String detail) {
-            ends.add(outcome + " " + detail);
+        public void ended(IdempotenceListener.AttemptEnd end, String detail) {
+            ends.add(end + " " + detail);
         }
     }
 
@@ -129,7 +129,7 @@ class ObservedAttemptsTest {
     @DisplayName("a listener that throws when it is entered or left changes nothing")
     void aListenerThatCannotBeEnteredChangesNothing() throws Exception {
         for (boolean onEnter : new boolean[] {true, false}) {
-            IdempotenceListener.AttemptEnd broken = new IdempotenceListener.AttemptEnd() {
+            IdempotenceListener.AttemptListener broken = new IdempotenceListener.AttemptListener() {
                 @Override
                 public Runnable enter() {
                     if (onEnter) {
@@ -141,7 +141,7 @@ class ObservedAttemptsTest {
                 }
 
                 @Override
-                public void ended(IdempotenceListener.Outcome outcome, String detail) {}
+                public void ended(IdempotenceListener.AttemptEnd end, String detail) {}
             };
             try (Idempotence idempotence = observed(broken);
                     CapturedLog log = CapturedLog.of(Idempotence.class)) {
@@ -154,7 +154,7 @@ class ObservedAttemptsTest {
     @Test
     @DisplayName("a listener that throws changes nothing")
     void aListenerThatThrowsChangesNothing() throws Exception {
-        try (Idempotence idempotence = observed((outcome, detail) -> {
+        try (Idempotence idempotence = observed((end, detail) -> {
                     throw new IllegalStateException("a listener's bug");
                 });
                 CapturedLog log = CapturedLog.of(Idempotence.class)) {

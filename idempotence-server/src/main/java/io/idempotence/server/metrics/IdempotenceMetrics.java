@@ -43,7 +43,7 @@ public final class IdempotenceMetrics implements IdempotenceListener {
     public static final String STORAGE_AVAILABLE = "idempotence.server.storage.available";
 
     private final AtomicInteger available = new AtomicInteger(1);
-    private final Map<Outcome, Timer> timers = new EnumMap<>(Outcome.class);
+    private final Map<AttemptEnd, Timer> timers = new EnumMap<>(AttemptEnd.class);
     private final Map<IdempotenceEvent, Counter> counters = new EnumMap<>(IdempotenceEvent.class);
 
     private IdempotenceMetrics(MeterRegistry registry) {
@@ -60,12 +60,12 @@ public final class IdempotenceMetrics implements IdempotenceListener {
                 .description("0 while the circuit breaker in front of the storage is open, else 1")
                 .strongReference(true)
                 .register(registry);
-        for (Outcome outcome : Outcome.values()) {
+        for (AttemptEnd end : AttemptEnd.values()) {
             timers.put(
-                    outcome,
+                    end,
                     Timer.builder(OVERHEAD)
                             .description("the time that the idempotence server half added to an attempt")
-                            .tag("outcome", outcome.name().toLowerCase(Locale.ROOT))
+                            .tag("outcome", end.name().toLowerCase(Locale.ROOT))
                             .register(registry));
         }
     }
@@ -93,8 +93,8 @@ public final class IdempotenceMetrics implements IdempotenceListener {
     }
 
     @Override
-    public void onOverhead(Outcome outcome, long nanos) {
-        Timer timer = timers.get(outcome);
+    public void onOverhead(AttemptEnd end, long nanos) {
+        Timer timer = timers.get(end);
         if (timer != null) {
             timer.record(nanos, TimeUnit.NANOSECONDS);
         }

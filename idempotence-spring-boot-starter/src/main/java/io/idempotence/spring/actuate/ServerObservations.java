@@ -27,10 +27,10 @@ final class ServerObservations implements IdempotenceListener {
     }
 
     @Override
-    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+    public AttemptListener onAttempt(IdempotenceId id, StorageKey key) {
         Observation attempt = Observation.createNotStarted(NAME, registry);
         if (attempt.isNoop()) {
-            return AttemptEnd.IGNORED;
+            return AttemptListener.IGNORED;
         }
         attempt.contextualName("idempotence attempt")
                 .lowCardinalityKeyValue("outcome", "none")
@@ -40,7 +40,7 @@ final class ServerObservations implements IdempotenceListener {
         return new OneAttempt(attempt);
     }
 
-    private record OneAttempt(Observation attempt) implements AttemptEnd {
+    private record OneAttempt(Observation attempt) implements AttemptListener {
         /** What the handler observes is within the attempt. */
         @Override
         public Runnable enter() {
@@ -49,8 +49,8 @@ final class ServerObservations implements IdempotenceListener {
         }
 
         @Override
-        public void ended(Outcome outcome, String detail) {
-            attempt.lowCardinalityKeyValue("outcome", outcome.name().toLowerCase(Locale.ROOT))
+        public void ended(AttemptEnd end, String detail) {
+            attempt.lowCardinalityKeyValue("outcome", end.name().toLowerCase(Locale.ROOT))
                     .lowCardinalityKeyValue("detail", detail.isEmpty() ? "none" : detail)
                     .stop();
         }

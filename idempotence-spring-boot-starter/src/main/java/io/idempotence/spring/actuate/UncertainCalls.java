@@ -46,10 +46,10 @@ final class UncertainCalls implements IdempotenceListener {
     }
 
     @Override
-    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
+    public AttemptListener onAttempt(IdempotenceId id, StorageKey key) {
         // The request may be gone when an asynchronous one ends.
         String request = request();
-        return (outcome, detail) -> {
+        return (end, detail) -> {
             if (detail.equals("unknown") || detail.equals("outcome-unknown")) {
                 calls.put(key.value(), new Call(id, request));
             }

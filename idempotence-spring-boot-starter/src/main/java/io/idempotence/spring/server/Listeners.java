@@ -32,33 +32,33 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
     }
 
     @Override
-    public void onOverhead(Outcome outcome, long nanos) {
-        each(listener -> listener.onOverhead(outcome, nanos));
+    public void onOverhead(AttemptEnd end, long nanos) {
+        each(listener -> listener.onOverhead(end, nanos));
     }
 
     @Override
-    public AttemptEnd onAttempt(IdempotenceId id, StorageKey key) {
-        List<AttemptEnd> ends = new ArrayList<>();
+    public AttemptListener onAttempt(IdempotenceId id, StorageKey key) {
+        List<AttemptListener> listening = new ArrayList<>();
         each(listener -> {
-            AttemptEnd end = listener.onAttempt(id, key);
-            if (end != AttemptEnd.IGNORED) {
-                ends.add(end);
+            AttemptListener one = listener.onAttempt(id, key);
+            if (one != AttemptListener.IGNORED) {
+                listening.add(one);
             }
         });
-        return ends.isEmpty() ? AttemptEnd.IGNORED : new OneAttempt(ends);
+        return listening.isEmpty() ? AttemptListener.IGNORED : new OneAttempt(listening);
     }
 
-    private record OneAttempt(List<AttemptEnd> ends) implements AttemptEnd {
+    private record OneAttempt(List<AttemptListener> listening) implements AttemptListener {
         @Override
         public Runnable enter() {
             List<Runnable> leave = new ArrayList<>();
-            IsolatedListeners.forEach(ends, end -> leave.add(0, end.enter()), LOG);
+            IsolatedListeners.forEach(listening, one -> leave.add(0, one.enter()), LOG);
             return () -> IsolatedListeners.forEach(leave, Runnable::run, LOG);
         }
 
         @Override
-        public void ended(Outcome outcome, String detail) {
-            IsolatedListeners.forEach(ends, end -> end.ended(outcome, detail), LOG);
+        public void ended(AttemptEnd end, String detail) {
+            IsolatedListeners.forEach(listening, one -> one.ended(end, detail), LOG);
         }
     }
 

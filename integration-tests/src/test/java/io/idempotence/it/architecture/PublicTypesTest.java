@@ -87,9 +87,9 @@ class PublicTypesTest {
                 IdempotenceEvent
                 IdempotenceListener
                 IdempotenceListener.AttemptEnd
-                IdempotenceListener.Outcome
+                IdempotenceListener.AttemptListener
                 IdempotenceListener.ReleaseReason
-                IdempotenceListener.ReleaseReason.Kind
+                IdempotenceListener.ReleaseReason.Trigger
                 IdempotenceListener.StorageState
                 IdempotencePolicy
                 IdempotencePolicy.Applied
