@@ -21,6 +21,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     private final ExecutionEnd end;
     private final boolean seesDispatches;
     private final HeldBody body;
+    private final BypassWarning bypassWarning;
     private final HeldRequest request;
     private final HeldResponse response;
     private final ResponseBuffer buffer;
@@ -43,12 +44,14 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
             ExecutionEnd end,
             boolean seesDispatches,
             HttpServletRequest request,
-            HeldBody body) {
+            HeldBody body,
+            BypassWarning bypassWarning) {
         this.dispatches = dispatches;
         this.end = end;
         this.seesDispatches = seesDispatches;
         this.body = body;
-        this.request = new HeldRequest(request, body, this);
+        this.bypassWarning = bypassWarning;
+        this.request = new HeldRequest(request, body, bypassWarning, this);
         this.response = end.response().including(this::isIncluding);
         this.buffer = end.buffer();
         dispatches.onFailedListener(this::listenerFailed);
@@ -149,7 +152,9 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     }
 
     private HeldRequest held(ServletRequest ofContainer) {
-        return ofContainer == container() ? request : new HeldRequest((HttpServletRequest) ofContainer, body, this);
+        return ofContainer == container()
+                ? request
+                : new HeldRequest((HttpServletRequest) ofContainer, body, bypassWarning, this);
     }
 
     private HeldResponse held(ServletResponse ofContainer) {

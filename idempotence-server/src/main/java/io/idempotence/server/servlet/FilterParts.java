@@ -2,15 +2,10 @@ package io.idempotence.server.servlet;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The parts of a filter that its protected requests share, and what it has learned from earlier ones. Thread-safe. */
 final class FilterParts {
-    private static final Logger LOG = LoggerFactory.getLogger(FilterParts.class);
-
     private final FilterConfiguration config;
     private final ProblemWriter problems;
     private final BooleanSupplier seesDispatches;
@@ -18,7 +13,7 @@ final class FilterParts {
     /** The Servlet API does not name the pages, and a container may end the dispatch of a failure before the page begins. */
     private final Set<Integer> statusesWithPage = ConcurrentHashMap.newKeySet();
 
-    private final AtomicBoolean warnedOfBypass = new AtomicBoolean();
+    private final BypassWarning bypassWarning = new BypassWarning();
 
     FilterParts(
             FilterConfiguration config,
@@ -59,18 +54,8 @@ final class FilterParts {
         return statusesWithPage.contains(status);
     }
 
-    boolean hasWarnedOfBypass() {
-        return warnedOfBypass.get();
-    }
-
-    /** Warns, once, of a filter in front whose request does not return the form fields that are held. */
-    void warnOfBypass(Class<?> wrapper) {
-        if (warnedOfBypass.compareAndSet(false, true)) {
-            LOG.warn(
-                    "A filter in front wraps the request in {}, which does not get parameters from its superclass; the body is already"
-                            + " read, so that handlers do not get the fields of forms; call super.getParameter, getParameterValues,"
-                            + " getParameterNames and getParameterMap there, or put that filter behind the idempotence filter",
-                    wrapper.getName());
-        }
+    /** The warning of filters in front that hide the fields of forms. */
+    BypassWarning bypassWarning() {
+        return bypassWarning;
     }
 }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /** A request body that was read before the handler runs. The handler reads it as a stream, as text, or as form parameters. */
 final class HeldBody {
     private final RequestContent content;
-    private final FilterParts filter;
+    private final FormRules.Limits limits;
     private final Dispatches dispatches;
 
     private @Nullable String encoding;
@@ -35,17 +35,15 @@ final class HeldBody {
     private boolean formIsParsed;
     private volatile boolean keepsForm;
 
-    /** @param dispatches calls the listener of a non-blocking stream */
-    HeldBody(RequestContent content, FilterParts filter, Dispatches dispatches) {
+    /**
+     * @param limits the limits of a form
+     * @param dispatches calls the listener of a non-blocking stream
+     */
+    HeldBody(RequestContent content, FormRules.Limits limits, Dispatches dispatches) {
         this.content = content;
-        this.filter = filter;
+        this.limits = limits;
         this.dispatches = dispatches;
         this.parts = content.parts() == null ? null : new HeldParts(content.parts(), content.encoding());
-    }
-
-    /** The filter that has read the body. */
-    FilterParts filter() {
-        return filter;
     }
 
     /** The parts that the container has parsed; null if there are none. */
@@ -164,7 +162,6 @@ final class HeldBody {
     }
 
     private Map<String, String[]> parsed(HttpServletRequest request, int before, FormRules rules) {
-        FormRules.Limits limits = filter.config().formLimits();
         return rules.parse(content.body(), MediaTypes.of(request), encoding(), before, limits);
     }
 

@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 /** A request whose body was read before the handler runs, and whose asynchronous processing is observed. */
 final class HeldRequest extends HttpServletRequestWrapper {
     private final HeldBody body;
+    private final BypassWarning bypassWarning;
     private final AsyncStarter async;
     private @Nullable ServletRequest examined;
     private boolean throughFilterInFront;
@@ -41,9 +42,10 @@ final class HeldRequest extends HttpServletRequestWrapper {
         AsyncContext asyncContext();
     }
 
-    HeldRequest(HttpServletRequest request, HeldBody body, AsyncStarter async) {
+    HeldRequest(HttpServletRequest request, HeldBody body, BypassWarning bypassWarning, AsyncStarter async) {
         super(request);
         this.body = body;
+        this.bypassWarning = bypassWarning;
         this.async = async;
     }
 
@@ -205,16 +207,12 @@ final class HeldRequest extends HttpServletRequestWrapper {
     private void lookForBypass(@Nullable String asked, Collection<String> found) {
         FormRequest form = throughFilterInFront ? below : null;
         boolean isFound = asked != null && !found.isEmpty();
-        if (isFound
-                || form == null
-                || form.asked
-                || body.isOfContainer()
-                || body.filter().hasWarnedOfBypass()) {
+        if (isFound || form == null || form.asked || body.isOfContainer() || bypassWarning.isLogged()) {
             return;
         }
         Set<String> names = form.namesOfForm();
         if (asked == null ? !found.containsAll(names) : names.contains(asked)) {
-            body.filter().warnOfBypass(getRequest().getClass());
+            bypassWarning.log(getRequest().getClass());
         }
     }
 

@@ -53,9 +53,10 @@ final class ProtectedRequest {
             RequestContent content,
             HttpServletResponse response) {
         Dispatches dispatches = new Dispatches(execution, request);
-        HeldBody body = new HeldBody(content, filter, dispatches);
+        HeldBody body = new HeldBody(content, filter.config().formLimits(), dispatches);
         ExecutionEnd end = new ExecutionEnd(execution, filter, dispatches, body, response);
-        AsyncProcessing async = new AsyncProcessing(dispatches, end, filter.seesDispatches(), request, body);
+        AsyncProcessing async =
+                new AsyncProcessing(dispatches, end, filter.seesDispatches(), request, body, filter.bypassWarning());
         ProtectedRequest begun = new ProtectedRequest(execution, filter.config(), dispatches, async, end);
         ProtectedRequest before = of(request);
         if (before != null) {
