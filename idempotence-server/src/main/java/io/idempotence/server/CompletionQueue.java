@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -36,19 +35,21 @@ final class CompletionQueue {
     private final AtomicInteger writers = new AtomicInteger();
     private volatile boolean closed;
 
-    /**
-     * A completion. Exactly one of its three callbacks is called, once.
-     *
-     * @param written called when the storage has recorded it
-     * @param write writes it alone
-     * @param failed called if the storage failed
-     */
-    record Entry(
-            IdempotenceId id,
-            CompletionRequest request,
-            Consumer<WriteResult> written,
-            Runnable write,
-            Consumer<Throwable> failed) {}
+    /** A completion in the queue. Exactly one of {@link #written}, {@link #writeAlone} and {@link #failed} is called, once. */
+    interface Entry {
+        IdempotenceId id();
+
+        CompletionRequest request();
+
+        /** Called with what the storage returned for it. */
+        void written(WriteResult result);
+
+        /** Called to write it now, without others. */
+        void writeAlone();
+
+        /** Called if the storage failed. It may be recorded or not. */
+        void failed(Throwable cause);
+    }
 
     /** @param threads the threads of the writers; when it is closed, it also writes what is left */
     CompletionQueue(IdempotenceStorage storage, StorageGuard guard, BackgroundWrites threads, int maxWriters) {
@@ -147,7 +148,7 @@ final class CompletionQueue {
                 break;
             }
             batch.add(entry);
-            bytes += entry.request.result().length;
+            bytes += entry.request().result().length;
         }
         return batch;
     }
@@ -157,7 +158,7 @@ final class CompletionQueue {
             return;
         }
         if (batch.size() == 1) {
-            Scheduler.runLogged(batch.get(0).write);
+            Scheduler.runLogged(batch.get(0)::writeAlone);
             return;
         }
         List<Supplier<WriteResult>> outcomes;
@@ -170,7 +171,7 @@ final class CompletionQueue {
                         + batch.size() + " completions; completeAll must return one for each");
             }
         } catch (Throwable e) {
-            batch.forEach(entry -> Scheduler.runLogged(() -> entry.failed.accept(e)));
+            batch.forEach(entry -> Scheduler.runLogged(() -> entry.failed(e)));
             return;
         }
         for (int i = 0; i < batch.size(); i++) {
@@ -186,13 +187,13 @@ final class CompletionQueue {
             result = outcome.get();
         } catch (RuntimeException e) {
             // Only this one failed, perhaps because the server has lost a script.
-            entry.write.run();
+            entry.writeAlone();
             return;
         } catch (Error e) {
-            entry.failed.accept(e);
+            entry.failed(e);
             return;
         }
-        entry.written.accept(result);
+        entry.written(result);
     }
 
     /** Accepts no more completions. Those that wait are written when the threads' owner closes, each alone. */
@@ -203,7 +204,7 @@ final class CompletionQueue {
 
     private void writeLeft() {
         for (Entry entry = queue.poll(); entry != null; entry = queue.poll()) {
-            threads.add(entry.id, Duration.ZERO, entry.write);
+            threads.add(entry.id(), Duration.ZERO, entry::writeAlone);
         }
     }
 }

@@ -71,19 +71,45 @@ final class EndRecorder {
                 && policy.onAbandoned() == OnAbandoned.RE_EXECUTE
                 && (handler.isOvertaken() || !handler.decidedToRelease());
         End end = new End(verdict, result, provisional, abandons);
-        return mayFollowTheResponse(end) && parts.completions().offer(following(end))
+        return mayFollowTheResponse(end) && parts.completions().offer(new FollowingEnd(end))
                 ? Optional.empty()
                 : writeNow(end);
     }
 
-    /** A completion that follows its response. */
-    private CompletionQueue.Entry following(End end) {
-        return new CompletionQueue.Entry(
-                id,
-                new CompletionRequest(claim, end.result, policy.retention()),
-                result -> written(end, result),
-                () -> writeNow(end),
-                cause -> writeLater(end, cause));
+    /** An end that is recorded after its response. */
+    private final class FollowingEnd implements CompletionQueue.Entry {
+        private final End end;
+        private final CompletionRequest request;
+
+        FollowingEnd(End end) {
+            this.end = end;
+            this.request = new CompletionRequest(claim, end.result, policy.retention());
+        }
+
+        @Override
+        public IdempotenceId id() {
+            return id;
+        }
+
+        @Override
+        public CompletionRequest request() {
+            return request;
+        }
+
+        @Override
+        public void written(WriteResult result) {
+            EndRecorder.this.written(end, result);
+        }
+
+        @Override
+        public void writeAlone() {
+            writeNow(end);
+        }
+
+        @Override
+        public void failed(Throwable cause) {
+            writeLater(end, cause);
+        }
     }
 
     /** Records the result of an error page, before it leaves: until then duplicates would get the provisional result. */
