@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /** The asynchronous processing of one protected request: its starts, its dispatches and its end. */
 final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContext.Follower {
-    private static final Logger LOG = LoggerFactory.getLogger(AsyncProcessing.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final Dispatches dispatches;
     private final ExecutionEnd end;

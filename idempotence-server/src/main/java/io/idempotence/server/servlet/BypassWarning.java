@@ -6,7 +6,7 @@ import org.slf4j.LoggerFactory;
 
 /** The warning of a filter in front whose request does not return the form fields that are held. Logged once. Thread-safe. */
 final class BypassWarning {
-    private static final Logger LOG = LoggerFactory.getLogger(BypassWarning.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final AtomicBoolean logged = new AtomicBoolean();
 

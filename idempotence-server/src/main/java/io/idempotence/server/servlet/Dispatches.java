@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  * non-blocking streams as a container would: on another thread, after the dispatch.
  */
 final class Dispatches {
-    private static final Logger LOG = LoggerFactory.getLogger(Dispatches.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final ClaimedExecution execution;
     private Function<Throwable, Runnable> onFailedListener = failure -> () -> {};

@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
  * way of its own. Otherwise it waits on its thread, and only a few may do so at a time.
  */
 final class DuplicateWait {
-    private static final Logger LOG = LoggerFactory.getLogger(DuplicateWait.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     /** The request attribute of a request that waits without a thread. */
     private static final String WAITING = DuplicateWait.class.getName();
 

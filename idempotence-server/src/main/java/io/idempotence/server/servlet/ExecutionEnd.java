@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
  * application's error page may still replace the recorded result.
  */
 final class ExecutionEnd {
-    private static final Logger LOG = LoggerFactory.getLogger(ExecutionEnd.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final ClaimedExecution execution;
     private final FilterParts filter;

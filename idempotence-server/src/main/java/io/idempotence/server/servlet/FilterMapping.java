@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /** The URL patterns and dispatches to which a filter is mapped in its application. */
 final class FilterMapping {
-    private static final Logger LOG = LoggerFactory.getLogger(FilterMapping.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     /** Null if the application mapped the filter itself: the patterns are then unknown. */
     private volatile @Nullable List<UrlPattern> patterns;

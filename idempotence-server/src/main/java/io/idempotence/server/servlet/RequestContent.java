@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /** The content of a request, read before its ID is claimed. It holds memory of the filter's budget until it is closed. */
 final class RequestContent implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(RequestContent.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final byte[] NOTHING = {};
 
     private final Fingerprint fingerprint;

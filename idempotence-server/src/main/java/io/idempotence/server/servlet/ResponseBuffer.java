@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
  * left, streams through and is not stored. After the client has disconnected, the rest is dropped, so that the handler does not fail.
  */
 final class ResponseBuffer implements HandlerOutput {
-    private static final Logger LOG = LoggerFactory.getLogger(ResponseBuffer.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final HandlerHeaders headers;
     private final BodyBuffer body;

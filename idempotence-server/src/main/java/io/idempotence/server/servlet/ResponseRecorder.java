@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory;
 
 /** The converter of a handler's buffered response into the result of its execution. */
 final class ResponseRecorder {
-    private static final Logger LOG = LoggerFactory.getLogger(ResponseRecorder.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final ClaimedExecution execution;
 

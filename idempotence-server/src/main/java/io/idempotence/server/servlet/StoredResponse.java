@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
  *     message as UTF-8
  */
 record StoredResponse(Form form, BodyOutput output, int status, List<Header> headers, ByteBuffer body) {
-    private static final Logger LOG = LoggerFactory.getLogger(StoredResponse.class);
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
     private static final byte KIND = 1;
