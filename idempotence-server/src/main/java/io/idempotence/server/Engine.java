@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * Decision decision = engine.claim(call, policy);
  * if (decision instanceof ClaimedExecution execution) {
  *     run(execution);
- * } else if (decision instanceof Decision.Substitute substitute) {
- *     engine.await(substitute, call, policy, patience).thenAccept(this::respond);
+ * } else {
+ *     engine.await((Decision.Substitute) decision, call, policy, patience).thenAccept(this::respond);
  * }
  * }</pre>
  *
@@ -149,7 +149,7 @@ public final class Engine {
             return FixedDecisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
-                ? start(call, policy, request, claimed, left)
+                ? granted(call, policy, request, claimed, left)
                 : withoutRunning(id, policy, result);
     }
 
@@ -198,7 +198,7 @@ public final class Engine {
         return result instanceof ClaimResult.Claimed claimed ? new ClaimResult.Claimed(claimed.claim(), true) : result;
     }
 
-    private ClaimedExecution start(
+    private ClaimedExecution granted(
             IdempotentCall call,
             IdempotencePolicy policy,
             ClaimRequest request,

@@ -44,7 +44,7 @@ public interface IdempotenceListener {
         RUN,
         /** It got the stored response of an earlier one. */
         REPLAY,
-        /** It was refused, or had to wait. */
+        /** It was refused. So counts also one that waits for another attempt after its claim was refused. */
         REFUSE
     }
 
@@ -63,7 +63,7 @@ public interface IdempotenceListener {
      *
      * @param id the ID; do not use it as a metric's label
      * @param key the key of its record, from which nobody can find out the ID
-     * @return the listener for this attempt, called perhaps on other threads
+     * @return the listener for this attempt
      */
     default AttemptListener onAttempt(IdempotenceId id, StorageKey key) {
         return AttemptListener.IGNORED;
@@ -86,7 +86,7 @@ public interface IdempotenceListener {
         }
 
         /**
-         * Called when the attempt has ended. An attempt that runs ends when its completion is recorded, or waits to be recorded.
+         * Called once, when the attempt has ended, perhaps on another thread than {@link #enter}. An attempt that runs ends when its completion is recorded, or waits to be recorded.
          *
          * @param end how it ended
          * @param detail one of few words: for {@code RUN} {@code kept}, {@code released} or {@code unknown}; for {@code REFUSE} the code of

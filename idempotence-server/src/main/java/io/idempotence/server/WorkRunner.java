@@ -52,7 +52,8 @@ final class WorkRunner {
                             () -> failure == null
                                     ? succeeded(execution, codec, value)
                                     : failedAsync(execution, codec, failure)));
-        } else if (decision instanceof Decision.Substitute substitute) {
+        } else {
+            Decision.Substitute substitute = (Decision.Substitute) decision;
             CompletableFuture<Decision.Substitute> decided = engine.await(substitute, call, policy, maxWait);
             Runnable end = () -> complete(result, () -> instead(call.id(), codec, decided.join()));
             if (decided.isDone()) {

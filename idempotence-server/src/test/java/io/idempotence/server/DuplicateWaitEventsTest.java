@@ -190,8 +190,8 @@ class DuplicateWaitEventsTest {
         byte[] bytes = new byte[Fingerprint.BYTES];
         Arrays.fill(bytes, (byte) 1);
         IdempotentCall another = IdempotentCall.of(call.id()).withFingerprint(Fingerprint.of(bytes));
-        ClaimedExecution run = (ClaimedExecution) other.engine().claim(another, POLICY);
-        run.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
+        ClaimedExecution execution = (ClaimedExecution) other.engine().claim(another, POLICY);
+        execution.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
         assertRefused(Refusal.KEY_REUSED);
         await().untilAsserted(() -> assertThat(events)
                 .filteredOn(event -> event == IdempotenceEvent.MISMATCH)

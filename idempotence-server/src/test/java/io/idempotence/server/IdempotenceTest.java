@@ -134,7 +134,7 @@ class IdempotenceTest {
     void savedExecutedAndRequestedIdsDoNotMeet() throws Exception {
         Idempotence idempotence = idempotence();
         IdempotentCall request = IdempotentCall.of(id);
-        ClaimedExecution run = (ClaimedExecution) idempotence.engine().claim(request, idempotence.policy());
+        ClaimedExecution execution = (ClaimedExecution) idempotence.engine().claim(request, idempotence.policy());
         assertThat(idempotence.saveIfAbsent(id)).isTrue();
         assertThat(idempotence.execute(id, this::work)).isEqualTo("run 1");
         assertThat(idempotence.delete(id)).isTrue();
@@ -142,7 +142,7 @@ class IdempotenceTest {
                 .isInstanceOfSatisfying(
                         Decision.Refuse.class,
                         refuse -> assertThat(refuse.refusal()).isEqualTo(Refusal.IN_PROGRESS));
-        run.finish(Verdict.KEEP, ClaimResult.noResult());
+        execution.finish(Verdict.KEEP, ClaimResult.noResult());
     }
 
     @Test

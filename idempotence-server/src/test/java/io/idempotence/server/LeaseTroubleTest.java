@@ -136,8 +136,8 @@ class LeaseTroubleTest {
         ClaimedExecution overtaken = (ClaimedExecution) late.engine().claim(call, SHORT_LEASE);
         AtomicReference<ClaimedExecution> successor = new AtomicReference<>();
         await().until(() -> {
-            if (other.engine().claim(call, other.policy()) instanceof ClaimedExecution run) {
-                successor.set(run);
+            if (other.engine().claim(call, other.policy()) instanceof ClaimedExecution execution) {
+                successor.set(execution);
             }
             return successor.get() != null;
         });
@@ -343,10 +343,10 @@ class LeaseTroubleTest {
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
         storage.before((call, which) -> left.set(System.nanoTime()));
-        ClaimedExecution run = (ClaimedExecution)
+        ClaimedExecution execution = (ClaimedExecution)
                 provider.idempotence().engine().claim(IdempotentCall.of(ID), IdempotencePolicy.defaults());
-        assertThat(run.lease().renewedAt() - left.get()).isNotPositive();
-        assertThat(run.lease().mayBeOver()).isFalse();
+        assertThat(execution.lease().renewedAt() - left.get()).isNotPositive();
+        assertThat(execution.lease().mayBeOver()).isFalse();
     }
 
     /** The operation ran, nobody renewed its lease, and another process took it for abandoned. */

@@ -102,9 +102,9 @@ class OvertakenExecutionTest {
         attempts.idempotence.close();
         attempts.clock.advance(Duration.ofMillis(1));
         try (Idempotence other = Idempotence.over(attempts.memory)) {
-            ClaimedExecution run = (ClaimedExecution) other.engine().claim(IdempotentCall.of(ID), POLICY);
-            assertThat(run.takenOver()).isTrue();
-            assertThat(run.fence()).isEqualTo(3);
+            ClaimedExecution execution = (ClaimedExecution) other.engine().claim(IdempotentCall.of(ID), POLICY);
+            assertThat(execution.takenOver()).isTrue();
+            assertThat(execution.fence()).isEqualTo(3);
         }
     }
 

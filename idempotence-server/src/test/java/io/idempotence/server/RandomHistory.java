@@ -223,8 +223,8 @@ final class RandomHistory {
         } else {
             assertThat(attempt).as("%s at %s", step, before).isDone();
             assertThat(said(attempt.join())).as("%s at %s", step, before).isEqualTo(expected.said());
-            if (attempt.join() instanceof ClaimedExecution run) {
-                begin(id, new Running(process, run, leasesEnded));
+            if (attempt.join() instanceof ClaimedExecution execution) {
+                begin(id, new Running(process, execution, leasesEnded));
             }
         }
         assertThat(shown(id)).as("after %s at %s", step, before).isEqualTo(expected.after());
@@ -349,8 +349,8 @@ final class RandomHistory {
     }
 
     private static String said(Decision decision) {
-        if (decision instanceof ClaimedExecution run) {
-            return ExpectedOutcome.run(run.fence(), run.takenOver());
+        if (decision instanceof ClaimedExecution execution) {
+            return ExpectedOutcome.run(execution.fence(), execution.takenOver());
         }
         if (decision instanceof Decision.Replay replay) {
             return "replay " + Arrays.toString(replay.result());

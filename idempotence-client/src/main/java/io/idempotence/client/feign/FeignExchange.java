@@ -151,7 +151,7 @@ final class FeignExchange {
     IOException failed(IOException thrown) {
         IOException failure = watch == null ? thrown : watch.reason(thrown);
         SendEvidence evidence = evidence();
-        if (evidence.wasSent() || !(evidence.wasNotSent() || httpClient.sendsOnce(request))) {
+        if (evidence.mayHaveBeenSent() || !(evidence.wasNotSent() || httpClient.sendsOnce(request))) {
             seen.mayHaveBeenSentBefore();
         }
         if (evidence.wasNotSent() || IoFailures.certainlyNotSent(thrown)) {
@@ -181,7 +181,7 @@ final class FeignExchange {
     void broken(Throwable thrown, boolean inFuture) {
         SendEvidence evidence = evidence();
         seen.broken(evidence.wasNotSent()
-                || (!evidence.wasSent()
+                || (!evidence.mayHaveBeenSent()
                         && !inFuture
                         && LayerFailures.isRefusal(thrown)
                         && httpClient.refusesBeforeSending(request)));

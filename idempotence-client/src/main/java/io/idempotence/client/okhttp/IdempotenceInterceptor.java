@@ -56,7 +56,7 @@ final class IdempotenceInterceptor implements Interceptor {
             return passedOn(chain, above);
         }
         ClientOperation operation = operation(request);
-        if (!CallIdentity.isCarried(operation, request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
+        if (!CallIdentity.carriesId(operation, request.method(), request.header(IDEMPOTENCY_KEY) != null)) {
             return withoutId(chain, request);
         }
         CallMemory memory = tracked.memory(request, request.headers(IDEMPOTENCY_KEY));

@@ -220,7 +220,9 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     @ParameterizedTest
     @MethodSource("errors")
     void errorThatIsNotDecodedInTimeLeavesTheCallUnknown(Reply error) {
-        server.respond(error);
+        // A response that comes before Feign awaits it is decoded by the caller, who would wait for its own end.
+        CompletableFuture<Void> awaited = new CompletableFuture<>();
+        server.respond(error.before(awaited::join));
         AsyncOrders orders = async.orders(
                 fast().deadline(Duration.ofMillis(2_500)).maxAttempts(1).build(),
                 b -> b.errorDecoder((method, response) -> {
@@ -231,7 +233,9 @@ class AsyncCallOutcomeTest extends FeignTestBase {
                     }
                     return FeignException.errorStatus(method, response);
                 }));
-        assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
+        CompletableFuture<String> response = orders.create("x");
+        awaited.complete(null);
+        assertThat(failure(response)).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1, 1);
         ended.countDown();
     }

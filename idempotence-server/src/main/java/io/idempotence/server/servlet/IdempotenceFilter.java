@@ -289,9 +289,10 @@ public final class IdempotenceFilter implements Filter {
         }
         if (decision instanceof ClaimedExecution execution) {
             run(execution, request, content, response, chain);
-        } else if (decision instanceof Decision.Substitute substitute) {
+        } else {
             // Thousands may wait, and each needs only its fingerprint.
             content.discard();
+            Decision.Substitute substitute = (Decision.Substitute) decision;
             Decision.Substitute afterwards = waitIfInProgress(substitute, call, settings, request, response);
             if (afterwards != null) {
                 own.respond(call.id(), afterwards, request, response);

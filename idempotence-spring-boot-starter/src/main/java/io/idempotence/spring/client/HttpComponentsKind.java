@@ -27,7 +27,7 @@ import org.springframework.http.HttpMethod;
 import org.springframework.http.client.ClientHttpRequest;
 import org.springframework.http.client.ClientHttpRequestFactory;
 
-/** The request factory of Apache HttpClient. Its requests can be cancelled. It accepts the headers of a response that was cut. */
+/** The kind of Apache HttpClient's request factory. Its requests can be cancelled. It accepts the headers of a response that was cut. */
 final class HttpComponentsKind extends RequestFactoryKind {
     private static final String OF_HTTP_CLIENT = "org.apache.hc.client5.http.impl.classic.InternalHttpClient";
 

@@ -61,7 +61,7 @@ final class RestClientInstaller {
      */
     boolean expectsId(String client, String method, @Nullable Boolean annotated, String httpMethod) {
         return calls != Calls.NONE
-                && CallIdentity.isCarried(operations.of(client, method, annotated), httpMethod, false);
+                && CallIdentity.carriesId(operations.of(client, method, annotated), httpMethod, false);
     }
 
     private RestInterceptor interceptor() {

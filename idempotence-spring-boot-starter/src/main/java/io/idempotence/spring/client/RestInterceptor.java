@@ -84,7 +84,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
         ClientOperation operation = operation(request, service);
         boolean given = request.getHeaders().getFirst(IDEMPOTENCY_KEY) != null;
         boolean asked = all || given || service != null || isAskedFor(request, operation);
-        if (!asked || !CallIdentity.isCarried(operation, request.getMethod().name(), given)) {
+        if (!asked || !CallIdentity.carriesId(operation, request.getMethod().name(), given)) {
             // Calls made on the way are outside of the caller's scope.
             return CallScope.<ClientHttpResponse, IOException>outside(() -> execution.execute(request, body));
         }

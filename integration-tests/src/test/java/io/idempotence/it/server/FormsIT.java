@@ -208,7 +208,7 @@ class FormsIT extends FilterTestBase {
     }
 
     private static List<String> warnings(Runnable work) {
-        Logger logger = (Logger) LoggerFactory.getLogger(IdempotenceFilter.class.getPackageName());
+        Logger logger = (Logger) LoggerFactory.getLogger(IdempotenceFilter.class);
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
         logger.addAppender(log);

@@ -52,7 +52,7 @@ public final class CallIdentity {
      *
      * @param given whether its caller gives one
      */
-    public static boolean isCarried(ClientOperation operation, String httpMethod, boolean given) {
+    public static boolean carriesId(ClientOperation operation, String httpMethod, boolean given) {
         IdempotenceClientConfig config = operation.config();
         if (HttpMethods.isSafe(httpMethod) || !config.enabled()) {
             return false;
@@ -94,7 +94,7 @@ public final class CallIdentity {
     }
 
     private @Nullable String lineOf(String httpMethod, List<String> lines, Supplier<IdempotenceId> usual) {
-        if (!isCarried(operation, httpMethod, !lines.isEmpty())) {
+        if (!carriesId(operation, httpMethod, !lines.isEmpty())) {
             return null;
         }
         if (!lines.isEmpty()) {
@@ -121,7 +121,7 @@ public final class CallIdentity {
      * @param lines the header's lines, empty if they are unknown
      */
     public void keepDoubt(String httpMethod, boolean own, List<String> lines) {
-        if (!isCarried(operation, httpMethod, own)) {
+        if (!carriesId(operation, httpMethod, own)) {
             return;
         }
         CallScope scope = caller.scope();
@@ -177,7 +177,7 @@ public final class CallIdentity {
 
     /** Whether the call carries an ID, as far as is known before it is decided. A caller's own ID may come as a header later. */
     public boolean willCarryId(String httpMethod) {
-        return carriesId() || isCarried(operation, httpMethod, false);
+        return carriesId() || carriesId(operation, httpMethod, false);
     }
 
     /** True once it is decided that the call carries an ID. */

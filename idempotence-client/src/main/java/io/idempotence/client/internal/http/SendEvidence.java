@@ -19,13 +19,13 @@ public final class SendEvidence {
         }
     }
 
-    /** Records that the request is sent, perhaps again. */
+    /** Called before the request is written, perhaps again, or when it is known to have been written. */
     public void sent() {
         sent = true;
     }
 
-    /** Whether {@link #sent} was called. False does not prove that the request was not sent: see {@link #wasNotSent}. */
-    public boolean wasSent() {
+    /** Whether {@link #sent} was called. Neither value is a proof: a request that certainly was not sent is {@link #wasNotSent}. */
+    public boolean mayHaveBeenSent() {
         return sent;
     }
 

@@ -41,20 +41,27 @@ class CallIdentityTest {
 
     @Test
     void annotationDecidesBeforeTheHttpMethodAndTheCallersOwnId() {
-        assertThat(CallIdentity.isCarried(TestCalls.operation(true), "PUT", false))
+        assertThat(CallIdentity.carriesId(TestCalls.operation(true), "PUT", false))
                 .isTrue();
-        assertThat(CallIdentity.isCarried(TestCalls.operation(false), "POST", true))
+        assertThat(CallIdentity.carriesId(TestCalls.operation(false), "POST", true))
                 .isFalse();
-        assertThat(CallIdentity.isCarried(TestCalls.operation(true), "GET", true))
+        assertThat(CallIdentity.carriesId(TestCalls.operation(true), "GET", true))
                 .isFalse();
     }
 
     @Test
     void callersOwnIdDecidesBeforeTheHttpMethod() {
-        assertThat(CallIdentity.isCarried(TestCalls.operation(null), "PUT", false))
+        assertThat(CallIdentity.carriesId(TestCalls.operation(null), "PUT", false))
                 .isFalse();
-        assertThat(CallIdentity.isCarried(TestCalls.operation(null), "PUT", true))
+        assertThat(CallIdentity.carriesId(TestCalls.operation(null), "PUT", true))
                 .isTrue();
+    }
+
+    @Test
+    void callWhoseHttpMethodNeedsNoIdWillCarryTheOneThatItsCallerGave() {
+        assertThat(identity.willCarryId("PUT")).isFalse();
+        decide("PUT", List.of(OWN));
+        assertThat(identity.willCarryId("PUT")).isTrue();
     }
 
     @Test
