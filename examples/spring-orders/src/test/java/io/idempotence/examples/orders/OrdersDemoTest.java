@@ -25,11 +25,13 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The example, as somebody uses it who clicks through it. */
+/** Tests of the example, as somebody uses it who clicks through it. */
+@Tag("all") // QuickStartTest has a provider and a consumer on Spring Boot, too
 class OrdersDemoTest {
     private static final Pattern FORM =
             Pattern.compile("<form[^>]*action=\"([^\"]+)\"[^>]*>(.*?)</form>", Pattern.DOTALL);
