@@ -10,8 +10,8 @@ public enum FailureRule {
     RELEASE_ON_SYSTEM_FAILURE,
 
     /**
-     * The strict rule: like {@link #RELEASE_ON_SYSTEM_FAILURE}, but a system failure releases the ID only if the handler or its transaction
-     * declared that nothing took effect. Otherwise the outcome is unknown, and nothing runs again until a person or a recovery rule
+     * The strict rule: like {@link #RELEASE_ON_SYSTEM_FAILURE}, but a system failure releases the ID only if the handler declared that
+     * nothing took effect. Otherwise the outcome is unknown, and nothing runs again until a person or a recovery rule
      * decides. For handlers that can fail after they took effect.
      */
     RELEASE_IF_NOTHING_TOOK_EFFECT,

@@ -155,6 +155,7 @@ public class IdempotenceServerAutoConfiguration {
                 ObjectProvider<IdempotenceListener> listeners,
                 Environment environment,
                 ServerStart start) {
+            requireDatabaseForMarks(properties);
             IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
             ChosenStorage chosen = choice.getIfAvailable();
             ServerParts parts = new ServerParts(
@@ -179,6 +180,19 @@ public class IdempotenceServerAutoConfiguration {
                                 + String.join(", ", new TreeSet<>(Objects.requireNonNull(e.getBeanNamesFound()))) + ".",
                         "Keep one, mark one as @Primary, or declare your own bean of Idempotence.",
                         e);
+            }
+        }
+
+        private static void requireDatabaseForMarks(IdempotenceServerProperties properties) {
+            if (properties.jdbc().inTransaction() && properties.storage() != Storage.JDBC) {
+                throw SetUpException.ofProperty(
+                        "idempotence.server.jdbc.in-transaction",
+                        true,
+                        "the records are not in a database that the starter has chosen, so nothing would set marks, and a"
+                                + " crash would leave the outcome unknown",
+                        "Set idempotence.server.storage to jdbc, or remove the property. A storage bean of your own has"
+                                + " inTransaction() in its builder.",
+                        null);
             }
         }
 

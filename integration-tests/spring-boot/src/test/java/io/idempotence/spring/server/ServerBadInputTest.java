@@ -154,6 +154,17 @@ class ServerBadInputTest {
                 .contains("Add spring-boot-starter-jdbc and set spring.datasource.url");
     }
 
+    @ParameterizedTest
+    @ValueSource(classes = {WithServer.class, OneStorage.class})
+    void inTransactionModeNeedsRecordsInADatabase(Class<?> application, CapturedOutput output) {
+        failsToStart(application, "--idempotence.server.jdbc.in-transaction=true");
+
+        assertThat(output)
+                .contains("idempotence.server.jdbc.in-transaction")
+                .contains("the records are not in a database that the starter has chosen, so nothing would set marks")
+                .contains("Set idempotence.server.storage to jdbc");
+    }
+
     @Test
     void redisNeedsAConnectionFactory(CapturedOutput output) {
         failsToStart(WithServer.class, "--idempotence.server.storage=redis");
