@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -186,7 +187,9 @@ class DeadlinesIT {
     @EnumSource
     void deadlineIsThatOfTheCallAndNotOfEachOfItsTimeouts(FeignHttpClient client) throws Exception {
         CountDownLatch over = new CountDownLatch(1);
+        AtomicBoolean arrived = new AtomicBoolean();
         try (RawServer server = RawServer.start((request, socket) -> {
+                    arrived.set(true);
                     try {
                         // Most of the deadline is used up when the headers come.
                         over.await(DEADLINE.toMillis() * 9 / 10, TimeUnit.MILLISECONDS);
@@ -203,7 +206,9 @@ class DeadlinesIT {
                 ended.awaitEnd();
                 over.countDown();
                 ended.assertInTime(ended.since(ended.began).minus(DEADLINE), yardstick);
-                assertThat(ended.thrown).isInstanceOf(OutcomeUnknown.class);
+                if (arrived.get()) {
+                    assertThat(ended.thrown).isInstanceOf(OutcomeUnknown.class);
+                } // Otherwise this process was paused, and the deadline was over before the request left.
             }
         }
     }

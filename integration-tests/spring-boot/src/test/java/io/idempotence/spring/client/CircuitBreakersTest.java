@@ -64,7 +64,7 @@ class CircuitBreakersTest extends OrdersConsumer {
         }
     }
 
-    /** A client without a fallback. Of its time limiters, only those of inherited default methods have the default of a second. */
+    /** A client without a fallback. Of its time limiters, only that of {@code createAll} has the default of a second. */
     @FeignClient(name = "no-fallback", url = "${proxy}")
     interface NoFallback extends FallbacksTest.WithFallback {
         /** Its limiter is raised. */
@@ -94,6 +94,7 @@ class CircuitBreakersTest extends OrdersConsumer {
                 "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=30s",
                 "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=30s",
                 "resilience4j.timelimiter.instances.NoFallbackcreateBothStringString.timeout-duration=30s",
+                "resilience4j.timelimiter.instances.NoFallbackcreateOrReportString.timeout-duration=30s",
                 "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
                 "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms");
         application.getBean(Hasty.class);
