@@ -69,6 +69,21 @@ class RedisSentinelTest {
         }
     }
 
+    /** The driver loses a listener whose thread begins after the close: it then listens for ever. */
+    @Test
+    void storageThatDoesNotOpenLeavesNoListenerBehind() {
+        try (EmbeddedRedis primary = EmbeddedRedis.start();
+                EmbeddedRedis sentinel = EmbeddedRedis.startSentinel(EmbeddedRedisSentinel.NAME, primary)) {
+            primary.kill();
+            RedisIdempotenceStorage.Builder builder =
+                    EmbeddedRedis.builder(sentinel.address()).sentinel(EmbeddedRedisSentinel.NAME);
+            for (int i = 0; i < 100; i++) {
+                assertThatThrownBy(builder::build).isInstanceOf(StorageUnavailableException.class);
+            }
+            LeftBehind.awaitNothing(sentinel);
+        }
+    }
+
     @Test
     void sentinelsMayRequireAPassword() {
         try (EmbeddedRedis primary = EmbeddedRedis.start();

@@ -23,7 +23,6 @@ import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.exceptions.JedisMovedDataException;
 import redis.clients.jedis.providers.ClusterConnectionProvider;
 import redis.clients.jedis.providers.PooledConnectionProvider;
-import redis.clients.jedis.providers.SentineledConnectionProvider;
 
 /**
  * The opening of connections. It checks the servers and the rights of the user, and closes everything again if a check fails.
@@ -34,8 +33,6 @@ public final class RedisConnector {
     private static final Duration CONNECT_TIMEOUT = Duration.ofMillis(500);
     private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(1);
     private static final Duration POOL_WAIT = Duration.ofMillis(500);
-    /** The delay before a lost Sentinel is subscribed to again. Until then it cannot announce a new primary. */
-    private static final Duration LISTEN_AGAIN = Duration.ofSeconds(1);
 
     private static final String CHECK = "; check that it runs, that the address is right, and the credentials";
     private static final int MAX_CONNECTIONS = 64;
@@ -141,7 +138,7 @@ public final class RedisConnector {
     }
 
     private Redis connectSentinel(String primaryName) {
-        SentineledConnectionProvider provider;
+        SentinelConnections provider;
         try {
             provider = sentineled(primaryName);
         } catch (JedisException e) {
@@ -151,15 +148,9 @@ public final class RedisConnector {
         return verified(redis, List.of());
     }
 
-    @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
-    private SentineledConnectionProvider sentineled(String primaryName) {
-        return new SentineledConnectionProvider(
-                primaryName,
-                clientConfig,
-                pool,
-                new LinkedHashSet<>(addresses.places()),
-                sentinelConfig,
-                LISTEN_AGAIN.toMillis());
+    private SentinelConnections sentineled(String primaryName) {
+        return new SentinelConnections(
+                primaryName, clientConfig, pool, new LinkedHashSet<>(addresses.places()), sentinelConfig);
     }
 
     private Redis connectCluster() {

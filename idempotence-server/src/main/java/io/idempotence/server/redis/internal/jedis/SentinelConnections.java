@@ -1,0 +1,59 @@
+package io.idempotence.server.redis.internal.jedis;
+
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
+import redis.clients.jedis.Connection;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisClientConfig;
+import redis.clients.jedis.providers.SentineledConnectionProvider;
+
+/**
+ * Connections to the primary that Sentinels report. The driver has one thread for each Sentinel, which listens for a new primary.
+ *
+ * <p>If the driver is closed just after it was opened, a thread that begins or connects later listens for ever, and may open a pool to a new
+ * primary. {@link #close} stops these, too.
+ */
+final class SentinelConnections extends SentineledConnectionProvider {
+    /** The delay before a lost Sentinel is subscribed to again. Until then it cannot announce a new primary. */
+    private static final Duration LISTEN_AGAIN = Duration.ofSeconds(1);
+
+    private static final long LOOK_AGAIN_NANOS = Duration.ofMillis(1).toNanos();
+
+    private final long maxCloseNanos;
+
+    @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
+    SentinelConnections(
+            String primaryName,
+            JedisClientConfig client,
+            GenericObjectPoolConfig<Connection> pool,
+            Set<HostAndPort> sentinels,
+            JedisClientConfig sentinelClient) {
+        super(primaryName, client, pool, sentinels, sentinelClient, LISTEN_AGAIN.toMillis());
+        // A thread connects, and awaits two replies before it listens.
+        this.maxCloseNanos = Duration.ofMillis(
+                        sentinelClient.getConnectionTimeoutMillis() + 2L * sentinelClient.getSocketTimeoutMillis())
+                .toNanos();
+    }
+
+    /** Waits until no thread listens, for at most as long as a Sentinel may take to accept a listener. */
+    @Override
+    public void close() {
+        super.close();
+        long begin = System.nanoTime();
+        for (SentinelListener listener : sentinelListeners) {
+            while (listens(listener) && System.nanoTime() - begin < maxCloseNanos) {
+                LockSupport.parkNanos(LOOK_AGAIN_NANOS);
+            }
+        }
+        // A pool to a new primary, which a listener opened meanwhile.
+        super.close();
+    }
+
+    private static boolean listens(SentinelListener listener) {
+        listener.shutdown();
+        // One that sleeps after a failure to connect has begun before it was shut down, and ends when it wakes up.
+        return listener.isAlive() && listener.getState() != Thread.State.TIMED_WAITING;
+    }
+}
