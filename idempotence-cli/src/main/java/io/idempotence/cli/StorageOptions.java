@@ -32,8 +32,8 @@ final class StorageOptions {
     private static final String JDBC_PASSWORD = PREFIX + "JDBC_PASSWORD";
     private static final List<String> VARIABLES = List.of(REDIS, REDIS_PASSWORD, JDBC, JDBC_PASSWORD);
 
-    private static final int CONNECT_MILLIS = 2_000;
-    private static final int REPLY_MILLIS = 5_000;
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
+    private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(5);
 
     @Option(
             scope = ScopeType.INHERIT,
@@ -185,9 +185,7 @@ final class StorageOptions {
     }
 
     private RedisIdempotenceStorage.Builder ofAddresses(String addresses, @Nullable String password) {
-        DefaultJedisClientConfig.Builder client = DefaultJedisClientConfig.builder()
-                .connectionTimeoutMillis(CONNECT_MILLIS)
-                .socketTimeoutMillis(REPLY_MILLIS);
+        DefaultJedisClientConfig.Builder client = DefaultJedisClientConfig.builder();
         checkPassword(redisUser, password);
         if (redisUser != null) {
             client.user(redisUser);
@@ -195,7 +193,9 @@ final class StorageOptions {
         if (password != null) {
             client.password(password);
         }
-        return RedisIdempotenceStorage.builder(addresses).client(client.build());
+        return RedisIdempotenceStorage.builder(addresses)
+                .client(client.build())
+                .timeouts(CONNECT_TIMEOUT, REPLY_TIMEOUT);
     }
 
     /** The driver would ignore a user without a password, and act as the default user. */
@@ -223,7 +223,7 @@ final class StorageOptions {
                         uri.getQuery(),
                         uri.getFragment());
             }
-            return RedisIdempotenceStorage.builder(uri);
+            return RedisIdempotenceStorage.builder(uri).timeouts(CONNECT_TIMEOUT, REPLY_TIMEOUT);
         } catch (URISyntaxException e) {
             // The exception's own message repeats the password.
             throw new IllegalArgumentException(

@@ -95,7 +95,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
     }
 
     /**
-     * A builder for connections that need more than a URI: a pool, replicas, strictness.
+     * A builder for connections that need more than a URI: timeouts, a pool, replicas, strictness.
      *
      * @param uri {@code redis://[[user]:password@]host[:port][/database]}, with TLS if the scheme is {@code rediss}; never part of a
      *     message
@@ -190,6 +190,18 @@ public final class RedisIdempotenceStorage extends RedisRecords {
          */
         public Builder client(JedisClientConfig config) {
             this.client = RedisConnector.bounded(config);
+            return this;
+        }
+
+        /**
+         * Sets the timeouts of a client, and keeps its other settings: those of the URI or of {@link #client}, which comes first.
+         *
+         * @param connect how long opening a connection may take, 1 ms to 1 h; default 500 ms
+         * @param reply how long a reply may take, 1 ms to 1 h; default 1 s
+         * @throws IllegalArgumentException if one is out of range
+         */
+        public Builder timeouts(Duration connect, Duration reply) {
+            this.client = RedisConnector.withTimeouts(client, connect, reply);
             return this;
         }
 

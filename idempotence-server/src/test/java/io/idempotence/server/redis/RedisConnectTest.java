@@ -2,6 +2,7 @@ package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageUnavailableException;
@@ -11,12 +12,15 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import redis.clients.jedis.ConnectionPoolConfig;
@@ -176,6 +180,39 @@ class RedisConnectTest {
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("Redis URI")
                 .hasMessageNotContaining("s3cret");
+    }
+
+    @Test
+    void timeoutsBesideAUriReplaceTheDefaults() {
+        try (EmbeddedRedis own = EmbeddedRedis.start()) {
+            RedisIdempotenceStorage.Builder patient = RedisIdempotenceStorage.builder(
+                            URI.create("redis://" + own.address() + "/3"))
+                    .timeouts(Duration.ofSeconds(40), Duration.ofSeconds(40));
+            FutureTask<RedisIdempotenceStorage> start = new FutureTask<>(patient::build);
+            own.pause();
+            new Thread(start).start();
+            // longer than the default
+            await().pollDelay(Duration.ofMillis(1_200)).until(() -> true);
+            assertThat(start).isNotDone();
+            own.resume();
+            try (RedisIdempotenceStorage storage = start.get()) {
+                Claims.claim(storage, Claims.newKey());
+            }
+            try (Jedis jedis = own.jedis()) {
+                assertThat(jedis.info("keyspace")).contains("db3:");
+            }
+        } catch (InterruptedException | ExecutionException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 1000", "1000, 0", "-1, 1000", "1000, -1", "2592000000, 1000"})
+    void timeoutsThatAreNoneOrTooLongAreRefused(long connect, long reply) {
+        RedisIdempotenceStorage.Builder builder = RedisIdempotenceStorage.builder(redis.address());
+        assertThatThrownBy(() -> builder.timeouts(Duration.ofMillis(connect), Duration.ofMillis(reply)))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("must be 1 ms to 1 h");
     }
 
     @Test

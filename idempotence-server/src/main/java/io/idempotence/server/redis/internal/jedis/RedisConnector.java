@@ -33,6 +33,7 @@ public final class RedisConnector {
     private static final Duration CONNECT_TIMEOUT = Duration.ofMillis(500);
     private static final Duration REPLY_TIMEOUT = Duration.ofSeconds(1);
     private static final Duration POOL_WAIT = Duration.ofMillis(500);
+    private static final Duration LONGEST_TIMEOUT = Duration.ofHours(1);
 
     private static final String CHECK = "; check that it runs, that the address is right, and the credentials";
     private static final int MAX_CONNECTIONS = 64;
@@ -82,6 +83,22 @@ public final class RedisConnector {
         return DefaultJedisClientConfig.builder()
                 .connectionTimeoutMillis((int) CONNECT_TIMEOUT.toMillis())
                 .socketTimeoutMillis((int) REPLY_TIMEOUT.toMillis());
+    }
+
+    /** @throws IllegalArgumentException if a timeout is out of range */
+    public static JedisClientConfig withTimeouts(JedisClientConfig client, Duration connect, Duration reply) {
+        return DefaultJedisClientConfig.builder()
+                .from(client)
+                .connectionTimeoutMillis(millis("connect", connect))
+                .socketTimeoutMillis(millis("reply", reply))
+                .build();
+    }
+
+    private static int millis(String name, Duration timeout) {
+        if (timeout.compareTo(Duration.ofMillis(1)) < 0 || timeout.compareTo(LONGEST_TIMEOUT) > 0) {
+            throw new IllegalArgumentException("the timeout '" + name + "' must be 1 ms to 1 h, got " + timeout);
+        }
+        return (int) timeout.toMillis();
     }
 
     public static JedisClientConfig bounded(JedisClientConfig config) {

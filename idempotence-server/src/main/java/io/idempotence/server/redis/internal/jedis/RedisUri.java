@@ -68,8 +68,8 @@ public final class RedisUri {
         }
         if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
             throw new IllegalArgumentException("the Redis URI has " + (uri.getRawQuery() != null ? "a '?'" : "a '#'")
-                    + " with something behind it, which nothing here reads; set timeouts and the like in"
-                    + " RedisIdempotenceStorage.builder(addresses).client(...), or percent-encode it in the password");
+                    + " with something behind it, which nothing here reads; set timeouts with"
+                    + " RedisIdempotenceStorage.builder(uri).timeouts(...), or percent-encode it in the password");
         }
         return uri;
     }
