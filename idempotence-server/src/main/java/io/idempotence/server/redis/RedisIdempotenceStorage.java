@@ -194,10 +194,11 @@ public final class RedisIdempotenceStorage extends RedisRecords {
         }
 
         /**
-         * Sets the timeouts of a client, and keeps its other settings: those of the URI or of {@link #client}, which comes first.
+         * Sets the timeouts of the connections to Redis, and keeps their other settings: those of the URI or of {@link #client}. Call it
+         * after that. The timeouts of Sentinels are those of {@link #sentinelClient}.
          *
-         * @param connect how long opening a connection may take, 1 ms to 1 h; default 500 ms
-         * @param reply how long a reply may take, 1 ms to 1 h; default 1 s
+         * @param connect how long opening a connection may take, 1 ms to 1 h; default 500 ms, or that of the client
+         * @param reply how long a reply may take, 1 ms to 1 h; default 1 s, or that of the client
          * @throws IllegalArgumentException if one is out of range
          */
         public Builder timeouts(Duration connect, Duration reply) {

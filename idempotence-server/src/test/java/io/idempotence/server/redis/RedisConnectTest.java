@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.server.redis.internal.jedis.RedisConnector;
+import io.idempotence.server.redis.internal.jedis.RedisUri;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
@@ -206,8 +208,21 @@ class RedisConnectTest {
         }
     }
 
+    @Test
+    void timeoutsKeepTheOtherSettings() {
+        JedisClientConfig client = RedisConnector.withTimeouts(
+                RedisUri.clientConfig(URI.create("rediss://orders:s3cret@host/3")),
+                Duration.ofSeconds(2),
+                Duration.ofSeconds(5));
+        assertThat(client.getConnectionTimeoutMillis()).isEqualTo(2_000);
+        assertThat(client.getSocketTimeoutMillis()).isEqualTo(5_000);
+        assertThat(client.getDatabase()).isEqualTo(3);
+        assertThat(client.getSslOptions()).isNotNull();
+        assertThat(client.getCredentialsProvider().get().getUser()).isEqualTo("orders");
+    }
+
     @ParameterizedTest
-    @CsvSource({"0, 1000", "1000, 0", "-1, 1000", "1000, -1", "2592000000, 1000"})
+    @CsvSource({"0, 1000", "1000, 0", "-1, 1000", "1000, -1", "2592000000, 1000", "1000, 3600001"})
     void timeoutsThatAreNoneOrTooLongAreRefused(long connect, long reply) {
         RedisIdempotenceStorage.Builder builder = RedisIdempotenceStorage.builder(redis.address());
         assertThatThrownBy(() -> builder.timeouts(Duration.ofMillis(connect), Duration.ofMillis(reply)))

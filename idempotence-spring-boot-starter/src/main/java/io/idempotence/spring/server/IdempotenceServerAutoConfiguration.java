@@ -155,9 +155,9 @@ public class IdempotenceServerAutoConfiguration {
                 ObjectProvider<IdempotenceListener> listeners,
                 Environment environment,
                 ServerStart start) {
-            requireDatabaseForMarks(properties);
             IdempotenceStorage storage = one(storages, IdempotenceStorage.class);
             ChosenStorage chosen = choice.getIfAvailable();
+            requireDatabaseForMarks(properties, chosen == null);
             ServerParts parts = new ServerParts(
                     chosen == null ? applications(storage, properties) : chosen.as(storage),
                     Namespace.of(properties.namespace(), environment));
@@ -183,15 +183,18 @@ public class IdempotenceServerAutoConfiguration {
             }
         }
 
-        private static void requireDatabaseForMarks(IdempotenceServerProperties properties) {
+        private static void requireDatabaseForMarks(IdempotenceServerProperties properties, boolean hasOwnBean) {
             if (properties.jdbc().inTransaction() && properties.storage() != Storage.JDBC) {
                 throw SetUpException.ofProperty(
                         "idempotence.server.jdbc.in-transaction",
                         true,
-                        "the records are not in a database that the starter has chosen, so nothing would set marks, and a"
-                                + " crash would leave the outcome unknown",
-                        "Set idempotence.server.storage to jdbc, or remove the property. A storage bean of your own has"
-                                + " inTransaction() in its builder.",
+                        hasOwnBean
+                                ? "it does not change the application's own bean of IdempotenceStorage"
+                                : "the records are not in a database, so nothing would set marks, and a crash would leave the"
+                                        + " outcome unknown",
+                        hasOwnBean
+                                ? "Remove the property, and call inTransaction() in the builder of the bean."
+                                : "Set idempotence.server.storage to jdbc, or remove the property.",
                         null);
             }
         }

@@ -149,8 +149,8 @@ public record IdempotenceServerProperties(
      * @param table Table of the records, with a schema if needed.
      * @param appliedTable Table of the marks of in-transaction mode.
      * @param createIfMissing Whether to create missing tables.
-     * @param inTransaction Whether effects are marked in the business transaction. It is never on by itself: after a crash without a mark,
-     *     the operation runs again, so every effect of every protected handler and bean method must be in one such transaction.
+     * @param inTransaction Whether effects are marked in the business transaction. Needs the storage jdbc. It is never on by itself: after a crash without a
+     *     mark, the operation runs again, so every effect of every protected handler and bean method must be in one such transaction.
      * @param statementTimeout Longest time of a statement.
      * @param cleanUpEvery How often expired rows are deleted. Zero turns it off.
      */

@@ -154,15 +154,24 @@ class ServerBadInputTest {
                 .contains("Add spring-boot-starter-jdbc and set spring.datasource.url");
     }
 
-    @ParameterizedTest
-    @ValueSource(classes = {WithServer.class, OneStorage.class})
-    void inTransactionModeNeedsRecordsInADatabase(Class<?> application, CapturedOutput output) {
-        failsToStart(application, "--idempotence.server.jdbc.in-transaction=true");
+    @Test
+    void inTransactionModeNeedsRecordsInADatabase(CapturedOutput output) {
+        failsToStart(WithServer.class, "--idempotence.server.jdbc.in-transaction=true");
 
         assertThat(output)
                 .contains("idempotence.server.jdbc.in-transaction")
-                .contains("the records are not in a database that the starter has chosen, so nothing would set marks")
-                .contains("Set idempotence.server.storage to jdbc");
+                .contains("the records are not in a database, so nothing would set marks")
+                .contains("Set idempotence.server.storage to jdbc, or remove the property.");
+    }
+
+    @Test
+    void inTransactionModeOfAnOwnStorageIsSetInItsBuilder(CapturedOutput output) {
+        failsToStart(OneStorage.class, "--idempotence.server.jdbc.in-transaction=true");
+
+        assertThat(output)
+                .contains("idempotence.server.jdbc.in-transaction")
+                .contains("does not change the application's own bean of IdempotenceStorage")
+                .contains("Remove the property, and call inTransaction() in the builder of the bean.");
     }
 
     @Test

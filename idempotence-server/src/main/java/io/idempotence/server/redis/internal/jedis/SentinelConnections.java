@@ -31,29 +31,43 @@ final class SentinelConnections extends SentineledConnectionProvider {
             Set<HostAndPort> sentinels,
             JedisClientConfig sentinelClient) {
         super(primaryName, client, pool, sentinels, sentinelClient, LISTEN_AGAIN.toMillis());
-        // A thread connects, and awaits two replies before it listens.
+        // A thread connects, and awaits some replies before it listens.
         this.maxCloseNanos = Duration.ofMillis(
-                        sentinelClient.getConnectionTimeoutMillis() + 2L * sentinelClient.getSocketTimeoutMillis())
+                        sentinelClient.getConnectionTimeoutMillis() + 4L * sentinelClient.getSocketTimeoutMillis())
                 .toNanos();
     }
 
-    /** Waits until no thread listens, for at most as long as a Sentinel may take to accept a listener. */
+    /** Waits until no thread listens, but no longer than a Sentinel that hangs may take until the driver gives it up. */
     @Override
     public void close() {
-        super.close();
-        long begin = System.nanoTime();
-        for (SentinelListener listener : sentinelListeners) {
-            while (listens(listener) && System.nanoTime() - begin < maxCloseNanos) {
-                LockSupport.parkNanos(LOOK_AGAIN_NANOS);
-            }
+        try {
+            super.close();
+        } finally {
+            stopListeners();
+            // A pool to a new primary, which a listener opened meanwhile.
+            super.close();
         }
-        // A pool to a new primary, which a listener opened meanwhile.
-        super.close();
     }
 
-    private static boolean listens(SentinelListener listener) {
+    private void stopListeners() {
+        long begin = System.nanoTime();
+        boolean interrupted = false;
+        for (SentinelListener listener : sentinelListeners) {
+            while (listensAfterShutdown(listener) && System.nanoTime() - begin < maxCloseNanos) {
+                LockSupport.parkNanos(LOOK_AGAIN_NANOS);
+                interrupted |= Thread.interrupted();
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static boolean listensAfterShutdown(SentinelListener listener) {
+        // Read before the shutdown: a thread that sleeps now, after a failure to connect, has begun, and ends when it
+        // wakes up.
+        boolean sleeps = listener.getState() == Thread.State.TIMED_WAITING;
         listener.shutdown();
-        // One that sleeps after a failure to connect has begun before it was shut down, and ends when it wakes up.
-        return listener.isAlive() && listener.getState() != Thread.State.TIMED_WAITING;
+        return listener.isAlive() && !sleeps;
     }
 }
