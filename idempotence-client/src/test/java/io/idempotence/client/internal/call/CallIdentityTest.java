@@ -4,10 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.idempotence.IdempotenceId;
+import io.idempotence.client.IdempotenceScope;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Promise P1: a call sends one ID, its own. */
@@ -62,6 +65,21 @@ class CallIdentityTest {
         assertThat(identity.willCarryId("PUT")).isFalse();
         decide("PUT", List.of(OWN));
         assertThat(identity.willCarryId("PUT")).isTrue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"POST, true", "GET, false"})
+    void callThatCouldNotBeMadeKeepsTheDoubtOfItsScopeOnlyIfItCarriesAnId(String httpMethod, boolean keeps) {
+        IdempotenceScope.with(IdempotenceId.of("job-1"), () -> {
+            CallIdentity first = TestCalls.undecided(TestCalls.operation(null));
+            first.decide("POST", List.of(), "create", () -> "/orders", () -> null);
+            first.history().sent();
+            first.history().ended(true);
+            CallIdentity later = TestCalls.undecided(TestCalls.operation(null));
+            later.keepDoubt(httpMethod, false, List.of());
+            assertThat(later.history().isInDoubt()).isEqualTo(keeps);
+            return null;
+        });
     }
 
     @Test
