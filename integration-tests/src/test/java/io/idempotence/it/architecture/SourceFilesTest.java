@@ -156,4 +156,18 @@ class SourceFilesTest {
                 .forEach(repeated::add);
         assertThat(repeated).isEmpty();
     }
+
+    /** docs/operations.md has one logger for the filter. */
+    @Test
+    void filterLogsUnderItsOwnName() throws IOException {
+        List<Path> filter = sources("src/main/java").stream()
+                .filter(file -> file.getParent().endsWith("io/idempotence/server/servlet"))
+                .toList();
+        assertThat(filter).isNotEmpty();
+        for (Path file : filter) {
+            assertThat(Files.readString(file).replace("getLogger(IdempotenceFilter.class)", ""))
+                    .as(name(file))
+                    .doesNotContain("getLogger(");
+        }
+    }
 }
