@@ -184,19 +184,24 @@ public class IdempotenceServerAutoConfiguration {
         }
 
         private static void requireDatabaseForMarks(IdempotenceServerProperties properties, boolean hasOwnBean) {
-            if (properties.jdbc().inTransaction() && properties.storage() != Storage.JDBC) {
+            if (!properties.jdbc().inTransaction() || properties.storage() == Storage.JDBC) {
+                return;
+            }
+            String property = "idempotence.server.jdbc.in-transaction";
+            if (hasOwnBean) {
                 throw SetUpException.ofProperty(
-                        "idempotence.server.jdbc.in-transaction",
+                        property,
                         true,
-                        hasOwnBean
-                                ? "it does not change the application's own bean of IdempotenceStorage"
-                                : "the records are not in a database, so nothing would set marks, and a crash would leave the"
-                                        + " outcome unknown",
-                        hasOwnBean
-                                ? "Remove the property, and call inTransaction() in the builder of the bean."
-                                : "Set idempotence.server.storage to jdbc, or remove the property.",
+                        "it does not change the application's own bean of IdempotenceStorage",
+                        "Remove the property, and call inTransaction() in the builder of the bean.",
                         null);
             }
+            throw SetUpException.ofProperty(
+                    property,
+                    true,
+                    "the records are not in a database, so nothing would set marks, and a crash would leave the outcome unknown",
+                    "Set idempotence.server.storage to jdbc, or remove the property.",
+                    null);
         }
 
         private static ChosenStorage applications(IdempotenceStorage storage, IdempotenceServerProperties properties) {
