@@ -89,7 +89,7 @@ public final class IdempotenceClientConfig {
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         ClassLoader own = IdempotenceClientConfig.class.getClassLoader();
         return load(
-                context != null && context.getResource(ConfigLoader.FILE) != null ? context : own,
+                context != null && context.getResource(SettingsLoader.FILE) != null ? context : own,
                 System.getProperties(),
                 System.getenv());
     }
@@ -141,17 +141,17 @@ public final class IdempotenceClientConfig {
 
     /** {@return whether calls may carry an ID; true by default} */
     public boolean enabled() {
-        return settings.get(ConfigKey.ENABLED);
+        return settings.get(ClientSetting.ENABLED);
     }
 
     /** {@return the spelling of the ID on the wire; quoted by default} */
     public Style headerStyle() {
-        return settings.get(ConfigKey.HEADER_STYLE);
+        return settings.get(ClientSetting.HEADER_STYLE);
     }
 
     /** {@return the HTTP methods that carry an ID without {@code @Idempotent}; POST and PATCH by default} */
     public Set<String> methods() {
-        return settings.get(ConfigKey.METHODS);
+        return settings.get(ClientSetting.METHODS);
     }
 
     /** {@return the generator of the IDs of new calls; random UUIDs by default} */
@@ -161,47 +161,47 @@ public final class IdempotenceClientConfig {
 
     /** {@return the time that a logical call may take, from its start; 10 s by default} */
     public Duration deadline() {
-        return settings.get(ConfigKey.DEADLINE);
+        return settings.get(ClientSetting.DEADLINE);
     }
 
     /** {@return the greatest number of attempts; 3 by default} */
     public int maxAttempts() {
-        return settings.get(ConfigKey.MAX_ATTEMPTS);
+        return settings.get(ClientSetting.MAX_ATTEMPTS);
     }
 
     /** {@return the bound of the wait before attempt 2; 100 ms by default} */
     public Duration waitBound() {
-        return settings.get(ConfigKey.WAIT);
+        return settings.get(ClientSetting.WAIT);
     }
 
     /** {@return the factor from one bound to the next; 2 by default} */
     public double multiplier() {
-        return settings.get(ConfigKey.MULTIPLIER);
+        return settings.get(ClientSetting.MULTIPLIER);
     }
 
     /** {@return the largest bound; 2 s by default} */
     public Duration maxWait() {
-        return settings.get(ConfigKey.MAX_WAIT);
+        return settings.get(ClientSetting.MAX_WAIT);
     }
 
     /** {@return the share of the bound that is random; 1 by default: waits from 0 to the bound} */
     public double jitter() {
-        return settings.get(ConfigKey.JITTER);
+        return settings.get(ClientSetting.JITTER);
     }
 
     /** {@return the statuses that are retried; 408, 425, 429, 500, 502, 503, 504 by default} */
     public Set<Integer> statuses() {
-        return settings.get(ConfigKey.STATUSES);
+        return settings.get(ClientSetting.STATUSES);
     }
 
     /** {@return how long the server may hold a duplicate of a running request; 5 s by default; zero sends no preference} */
     public Duration preferWait() {
-        return settings.get(ConfigKey.PREFER_WAIT);
+        return settings.get(ClientSetting.PREFER_WAIT);
     }
 
     /** {@return how long the server half remembers an ID, 24 h by default; {@link IdempotenceScope#resume} refuses older ones} */
     public Duration serverRetention() {
-        return settings.get(ConfigKey.SERVER_RETENTION);
+        return settings.get(ClientSetting.SERVER_RETENTION);
     }
 
     /** {@return the Resilience4j registry in which retries are looked up; empty by default} */

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * #build()} checks whether the values contradict each other. Not thread-safe.
  */
 public final class IdempotenceClientConfigBuilder {
-    private final Map<ConfigKey<?>, ConfigValue> values = new HashMap<>();
-    private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients = new HashMap<>();
+    private final Map<ClientSetting<?>, SettingValue> values = new HashMap<>();
+    private final Map<String, Map<ClientSetting<?>, SettingValue>> clients = new HashMap<>();
     private @Nullable RetryRegistry retryRegistry;
     private @Nullable IdempotenceClientListener listener;
     private @Nullable Executor executor;
@@ -44,7 +44,7 @@ public final class IdempotenceClientConfigBuilder {
 
     /** Sets what {@link IdempotenceClientConfig#load()} finds. */
     IdempotenceClientConfigBuilder load(ClassLoader classes, Properties system, Map<String, String> environment) {
-        new ConfigLoader(values, clients).load(classes, system, environment);
+        new SettingsLoader(values, clients).load(classes, system, environment);
         return this;
     }
 
@@ -59,7 +59,7 @@ public final class IdempotenceClientConfigBuilder {
      * @throws IdempotenceConfigException if the setting is unknown or malformed
      */
     public IdempotenceClientConfigBuilder set(String key, String value, String source) {
-        new ConfigLoader(values, clients)
+        new SettingsLoader(values, clients)
                 .relaxed(
                         Objects.requireNonNull(key, "key"),
                         Objects.requireNonNull(value, "value"),
@@ -74,7 +74,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param enabled true by default
      */
     public IdempotenceClientConfigBuilder enabled(boolean enabled) {
-        return put(ConfigKey.ENABLED, enabled);
+        return put(ClientSetting.ENABLED, enabled);
     }
 
     /**
@@ -83,7 +83,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param style quoted by default
      */
     public IdempotenceClientConfigBuilder headerStyle(Style style) {
-        return put(ConfigKey.HEADER_STYLE, style);
+        return put(ClientSetting.HEADER_STYLE, style);
     }
 
     /**
@@ -93,7 +93,7 @@ public final class IdempotenceClientConfigBuilder {
      */
     public IdempotenceClientConfigBuilder methods(String... methods) {
         return put(
-                ConfigKey.METHODS,
+                ClientSetting.METHODS,
                 Arrays.stream(methods).map(m -> m.toUpperCase(Locale.ROOT)).collect(Collectors.toUnmodifiableSet()));
     }
 
@@ -103,7 +103,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param generator thread-safe; random UUIDs by default
      */
     public IdempotenceClientConfigBuilder generator(IdempotenceIdGenerator generator) {
-        return put(ConfigKey.GENERATOR, generator);
+        return put(ClientSetting.GENERATOR, generator);
     }
 
     /**
@@ -112,7 +112,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param deadline above 0, at most 1 day, and shorter than {@link #serverRetention}; 10 s by default
      */
     public IdempotenceClientConfigBuilder deadline(Duration deadline) {
-        return put(ConfigKey.DEADLINE, deadline);
+        return put(ClientSetting.DEADLINE, deadline);
     }
 
     /**
@@ -121,7 +121,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param attempts 1 to 100; 3 by default
      */
     public IdempotenceClientConfigBuilder maxAttempts(int attempts) {
-        return put(ConfigKey.MAX_ATTEMPTS, attempts);
+        return put(ClientSetting.MAX_ATTEMPTS, attempts);
     }
 
     /**
@@ -130,7 +130,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param wait 0 to 1 day, at most {@link #maxWait}; 100 ms by default
      */
     public IdempotenceClientConfigBuilder waitBound(Duration wait) {
-        return put(ConfigKey.WAIT, wait);
+        return put(ClientSetting.WAIT, wait);
     }
 
     /**
@@ -139,7 +139,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param multiplier 1 to 100; 2 by default
      */
     public IdempotenceClientConfigBuilder multiplier(double multiplier) {
-        return put(ConfigKey.MULTIPLIER, multiplier);
+        return put(ClientSetting.MULTIPLIER, multiplier);
     }
 
     /**
@@ -148,7 +148,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param wait the first bound to 1 day; 2 s by default
      */
     public IdempotenceClientConfigBuilder maxWait(Duration wait) {
-        return put(ConfigKey.MAX_WAIT, wait);
+        return put(ClientSetting.MAX_WAIT, wait);
     }
 
     /**
@@ -157,7 +157,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param jitter 0 to 1; 1 by default
      */
     public IdempotenceClientConfigBuilder jitter(double jitter) {
-        return put(ConfigKey.JITTER, jitter);
+        return put(ClientSetting.JITTER, jitter);
     }
 
     /**
@@ -168,7 +168,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
      */
     public IdempotenceClientConfigBuilder statuses(int... statuses) {
-        return put(ConfigKey.STATUSES, Arrays.stream(statuses).boxed().collect(Collectors.toUnmodifiableSet()));
+        return put(ClientSetting.STATUSES, Arrays.stream(statuses).boxed().collect(Collectors.toUnmodifiableSet()));
     }
 
     /**
@@ -177,7 +177,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param wait 0 to 1 day, rounded up to whole seconds and cut to the read timeout; 5 s by default; zero sends no preference
      */
     public IdempotenceClientConfigBuilder preferWait(Duration wait) {
-        return put(ConfigKey.PREFER_WAIT, wait);
+        return put(ClientSetting.PREFER_WAIT, wait);
     }
 
     /**
@@ -188,9 +188,9 @@ public final class IdempotenceClientConfigBuilder {
      * @param refund tokens that a success refunds, 0 to 1,000,000; 1 by default
      */
     public IdempotenceClientConfigBuilder budget(int capacity, int cost, int refund) {
-        put(ConfigKey.BUDGET_CAPACITY, capacity);
-        put(ConfigKey.BUDGET_COST, cost);
-        return put(ConfigKey.BUDGET_REFUND, refund);
+        put(ClientSetting.BUDGET_CAPACITY, capacity);
+        put(ClientSetting.BUDGET_COST, cost);
+        return put(ClientSetting.BUDGET_REFUND, refund);
     }
 
     /**
@@ -206,7 +206,7 @@ public final class IdempotenceClientConfigBuilder {
         if (own.retryRegistry != null || own.listener != null || own.executor != null || !own.clients.isEmpty()) {
             throw new IdempotenceConfigException(
                     "client " + name,
-                    ConfigValue.BUILDER,
+                    SettingValue.BUILDER,
                     "registry, listener, executor and other clients are set on the outer builder");
         }
         clients.computeIfAbsent(Objects.requireNonNull(name, "name"), absent -> new HashMap<>())
@@ -244,7 +244,7 @@ public final class IdempotenceClientConfigBuilder {
      * @param time the provider's retention, longer than the deadline, at most 3650 days; 24 h by default
      */
     public IdempotenceClientConfigBuilder serverRetention(Duration time) {
-        return put(ConfigKey.SERVER_RETENTION, time);
+        return put(ClientSetting.SERVER_RETENTION, time);
     }
 
     /**
@@ -276,9 +276,9 @@ public final class IdempotenceClientConfigBuilder {
                 new RetryBudgets(settings));
     }
 
-    private <T> IdempotenceClientConfigBuilder put(ConfigKey<T> key, T value) {
-        T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), ConfigValue.BUILDER);
-        values.put(key, new ConfigValue(checked, key.propertyName(), ConfigValue.BUILDER));
+    private <T> IdempotenceClientConfigBuilder put(ClientSetting<T> key, T value) {
+        T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), SettingValue.BUILDER);
+        values.put(key, new SettingValue(checked, key.propertyName(), SettingValue.BUILDER));
         return this;
     }
 }

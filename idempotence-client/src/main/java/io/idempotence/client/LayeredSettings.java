@@ -11,12 +11,13 @@ final class LayeredSettings {
     private static final char METHOD_SEPARATOR = '#';
 
     private final @Nullable String client;
-    private final Map<ConfigKey<?>, ConfigValue> values;
-    private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients;
+    private final Map<ClientSetting<?>, SettingValue> values;
+    private final Map<String, Map<ClientSetting<?>, SettingValue>> clients;
     private final IdempotenceIdGenerator generator;
 
     /** @throws IdempotenceConfigException if settings contradict each other, in common, for a client or for a method */
-    LayeredSettings(Map<ConfigKey<?>, ConfigValue> values, Map<String, Map<ConfigKey<?>, ConfigValue>> clients) {
+    LayeredSettings(
+            Map<ClientSetting<?>, SettingValue> values, Map<String, Map<ClientSetting<?>, SettingValue>> clients) {
         this(
                 null,
                 values,
@@ -35,8 +36,8 @@ final class LayeredSettings {
 
     private LayeredSettings(
             @Nullable String client,
-            Map<ConfigKey<?>, ConfigValue> values,
-            Map<String, Map<ConfigKey<?>, ConfigValue>> clients) {
+            Map<ClientSetting<?>, SettingValue> values,
+            Map<String, Map<ClientSetting<?>, SettingValue>> clients) {
         this.client = client;
         this.values = Map.copyOf(values);
         this.clients = clients;
@@ -45,7 +46,8 @@ final class LayeredSettings {
     }
 
     /** Copies these settings to mutable maps. */
-    void copyTo(Map<ConfigKey<?>, ConfigValue> common, Map<String, Map<ConfigKey<?>, ConfigValue>> ofClients) {
+    void copyTo(
+            Map<ClientSetting<?>, SettingValue> common, Map<String, Map<ClientSetting<?>, SettingValue>> ofClients) {
         common.putAll(values);
         clients.forEach((name, own) -> ofClients.put(name, new HashMap<>(own)));
     }
@@ -58,7 +60,7 @@ final class LayeredSettings {
     /** The settings of a method: its own override the client's. */
     LayeredSettings forMethod(String name, String method) {
         String qualified = name + METHOD_SEPARATOR + method;
-        Map<ConfigKey<?>, ConfigValue> own = clients.getOrDefault(qualified, Map.of());
+        Map<ClientSetting<?>, SettingValue> own = clients.getOrDefault(qualified, Map.of());
         own.forEach((key, setting) -> {
             if (key.propertyName().startsWith("budget.")) {
                 throw new IdempotenceConfigException(
@@ -70,10 +72,10 @@ final class LayeredSettings {
         return new LayeredSettings(qualified, forClient(name).under(own), Map.of());
     }
 
-    private Map<ConfigKey<?>, ConfigValue> under(Map<ConfigKey<?>, ConfigValue> own) {
-        Map<ConfigKey<?>, ConfigValue> merged = new HashMap<>(values);
-        if (own.containsKey(ConfigKey.GENERATOR_TYPE)) {
-            merged.remove(ConfigKey.GENERATOR);
+    private Map<ClientSetting<?>, SettingValue> under(Map<ClientSetting<?>, SettingValue> own) {
+        Map<ClientSetting<?>, SettingValue> merged = new HashMap<>(values);
+        if (own.containsKey(ClientSetting.GENERATOR_TYPE)) {
+            merged.remove(ClientSetting.GENERATOR);
         }
         merged.putAll(own);
         return merged;
@@ -83,7 +85,7 @@ final class LayeredSettings {
         return clients.containsKey(name);
     }
 
-    <T> T get(ConfigKey<T> key) {
+    <T> T get(ClientSetting<T> key) {
         T value = find(key);
         if (value == null) {
             throw new IllegalStateException(key.propertyName() + " has no default");
@@ -92,31 +94,32 @@ final class LayeredSettings {
     }
 
     @SuppressWarnings("unchecked")
-    private <T> @Nullable T find(ConfigKey<T> key) {
-        ConfigValue setting = values.get(key);
+    private <T> @Nullable T find(ClientSetting<T> key) {
+        SettingValue setting = values.get(key);
         return setting == null ? key.standard() : (T) setting.value();
     }
 
     private void check() {
-        if (get(ConfigKey.WAIT).compareTo(get(ConfigKey.MAX_WAIT)) > 0) {
+        if (get(ClientSetting.WAIT).compareTo(get(ClientSetting.MAX_WAIT)) > 0) {
             throw misfit(
-                    ConfigKey.WAIT,
-                    "is longer than " + place(ConfigKey.MAX_WAIT) + "; raise that one or lower this one",
-                    ConfigKey.MAX_WAIT);
+                    ClientSetting.WAIT,
+                    "is longer than " + place(ClientSetting.MAX_WAIT) + "; raise that one or lower this one",
+                    ClientSetting.MAX_WAIT);
         }
-        if (get(ConfigKey.DEADLINE).compareTo(get(ConfigKey.SERVER_RETENTION)) >= 0) {
+        if (get(ClientSetting.DEADLINE).compareTo(get(ClientSetting.SERVER_RETENTION)) >= 0) {
             throw misfit(
-                    ConfigKey.DEADLINE,
-                    "is not shorter than " + place(ConfigKey.SERVER_RETENTION)
+                    ClientSetting.DEADLINE,
+                    "is not shorter than " + place(ClientSetting.SERVER_RETENTION)
                             + ", so an attempt could arrive after the server half has forgotten the ID; lower the deadline or raise the retention",
-                    ConfigKey.SERVER_RETENTION);
+                    ClientSetting.SERVER_RETENTION);
         }
-        if (get(ConfigKey.BUDGET_CAPACITY) > 0 && get(ConfigKey.BUDGET_COST) > get(ConfigKey.BUDGET_CAPACITY)) {
+        if (get(ClientSetting.BUDGET_CAPACITY) > 0
+                && get(ClientSetting.BUDGET_COST) > get(ClientSetting.BUDGET_CAPACITY)) {
             throw misfit(
-                    ConfigKey.BUDGET_COST,
-                    "is above " + place(ConfigKey.BUDGET_CAPACITY)
+                    ClientSetting.BUDGET_COST,
+                    "is above " + place(ClientSetting.BUDGET_CAPACITY)
                             + ", so nothing would be retried; lower the cost, or set the capacity to 0 to switch retries off",
-                    ConfigKey.BUDGET_CAPACITY);
+                    ClientSetting.BUDGET_CAPACITY);
         }
     }
 
@@ -125,27 +128,27 @@ final class LayeredSettings {
     }
 
     private IdempotenceIdGenerator makeGenerator() {
-        IdempotenceIdGenerator own = find(ConfigKey.GENERATOR);
+        IdempotenceIdGenerator own = find(ClientSetting.GENERATOR);
         if (own != null) {
             return own;
         }
-        String application = find(ConfigKey.GENERATOR_APPLICATION);
-        Integer node = find(ConfigKey.GENERATOR_NODE);
-        switch (get(ConfigKey.GENERATOR_TYPE)) {
+        String application = find(ClientSetting.GENERATOR_APPLICATION);
+        Integer node = find(ClientSetting.GENERATOR_NODE);
+        switch (get(ClientSetting.GENERATOR_TYPE)) {
             case "application":
                 if (application == null) {
                     throw misfit(
-                            ConfigKey.GENERATOR_APPLICATION,
-                            "is missing, and " + place(ConfigKey.GENERATOR_TYPE) + " needs it",
-                            ConfigKey.GENERATOR_TYPE);
+                            ClientSetting.GENERATOR_APPLICATION,
+                            "is missing, and " + place(ClientSetting.GENERATOR_TYPE) + " needs it",
+                            ClientSetting.GENERATOR_TYPE);
                 }
                 return IdempotenceIdGenerator.applicationPrefixed(application);
             case "snowflake":
                 if (node == null) {
                     throw misfit(
-                            ConfigKey.GENERATOR_NODE,
-                            "is missing, and " + place(ConfigKey.GENERATOR_TYPE) + " needs it, 0 to 1023",
-                            ConfigKey.GENERATOR_TYPE);
+                            ClientSetting.GENERATOR_NODE,
+                            "is missing, and " + place(ClientSetting.GENERATOR_TYPE) + " needs it, 0 to 1023",
+                            ClientSetting.GENERATOR_TYPE);
                 }
                 return IdempotenceIdGenerator.snowflake(node);
             default:
@@ -157,8 +160,8 @@ final class LayeredSettings {
      * The exception for two settings that contradict each other. It contains the source of the one that was set, so that a person can find
      * it.
      */
-    private IdempotenceConfigException misfit(ConfigKey<?> key, String message, ConfigKey<?> other) {
-        ConfigValue given = values.getOrDefault(key, values.get(other));
+    private IdempotenceConfigException misfit(ClientSetting<?> key, String message, ClientSetting<?> other) {
+        SettingValue given = values.getOrDefault(key, values.get(other));
         String spelling = given == null ? key.propertyName() : given.spelling();
         String source = given == null ? "default" : given.source();
         return new IdempotenceConfigException(
@@ -166,8 +169,8 @@ final class LayeredSettings {
     }
 
     /** A setting with its value and source. */
-    private String place(ConfigKey<?> key) {
-        ConfigValue given = values.get(key);
+    private String place(ClientSetting<?> key) {
+        SettingValue given = values.get(key);
         Object value = find(key);
         return key.propertyName()
                 + (value == null ? "" : " " + value)

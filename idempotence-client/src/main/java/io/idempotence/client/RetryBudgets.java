@@ -27,9 +27,9 @@ final class RetryBudgets {
         return budgets.computeIfAbsent(name, n -> {
             LayeredSettings own = settings.forClient(name);
             return new RetryBudget(
-                    own.get(ConfigKey.BUDGET_CAPACITY),
-                    own.get(ConfigKey.BUDGET_COST),
-                    own.get(ConfigKey.BUDGET_REFUND));
+                    own.get(ClientSetting.BUDGET_CAPACITY),
+                    own.get(ClientSetting.BUDGET_COST),
+                    own.get(ClientSetting.BUDGET_REFUND));
         });
     }
 }

@@ -2,7 +2,7 @@ package io.idempotence.server.redis;
 
 import io.idempotence.internal.OptionalDependency;
 import io.idempotence.server.redis.internal.Redis;
-import io.idempotence.server.redis.internal.jedis.ClientRedis;
+import io.idempotence.server.redis.internal.jedis.JedisClientRedis;
 import io.idempotence.server.redis.internal.jedis.RedisAddresses;
 import io.idempotence.server.redis.internal.jedis.RedisConnector;
 import io.idempotence.server.redis.internal.jedis.RedisUri;
@@ -121,7 +121,8 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @return a storage on {@code client}
      */
     public static RedisIdempotenceStorage using(UnifiedJedis client) {
-        return new RedisIdempotenceStorage(new ClientRedis(Objects.requireNonNull(client, "client")), Duration.ZERO);
+        return new RedisIdempotenceStorage(
+                new JedisClientRedis(Objects.requireNonNull(client, "client")), Duration.ZERO);
     }
 
     /**

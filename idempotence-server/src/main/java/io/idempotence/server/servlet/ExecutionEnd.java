@@ -31,7 +31,7 @@ final class ExecutionEnd {
     private final Dispatches dispatches;
     private final HeldBody body;
     private final HandlerHeaders headers;
-    private final ResponseRecorder recorder;
+    private final ResponseEncoder encoder;
     private final ResponseBuffer buffer;
     private final HeldResponse response;
 
@@ -51,7 +51,7 @@ final class ExecutionEnd {
         this.dispatches = dispatches;
         this.body = body;
         this.headers = new HandlerHeaders(filter.config().keptHeaders());
-        this.recorder = new ResponseRecorder(execution);
+        this.encoder = new ResponseEncoder(execution);
         this.buffer = newBuffer(body.memory());
         this.response = HeldResponse.first(response, buffer);
     }
@@ -141,7 +141,7 @@ final class ExecutionEnd {
         if (deferred instanceof DeferredResponse.Failure failure) {
             return recordError(byPolicy, failure.status(), failure.message());
         }
-        return execution.finish(byPolicy, recorder.result(buffer, deferred, response.getStatus()));
+        return execution.finish(byPolicy, encoder.result(buffer, deferred, response.getStatus()));
     }
 
     /** Records a failure. The container may render an error page of the application for it, and the caller then gets that page. */
@@ -339,7 +339,7 @@ final class ExecutionEnd {
             chain.doFilter(request, held);
             Optional<Decision.Substitute> instead = Optional.empty();
             if (page.deferred() == null && (asyncBefore || !request.isAsyncStarted())) {
-                instead = execution.replace(recorder.written(page, held.getStatus()));
+                instead = execution.replace(encoder.written(page, held.getStatus()));
             } else if (page.deferred() == null) {
                 // The page is written later, without this filter. The error itself stays recorded.
                 page.stopHolding();

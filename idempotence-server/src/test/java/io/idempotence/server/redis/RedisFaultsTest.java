@@ -328,7 +328,7 @@ class RedisFaultsTest {
 
     private static boolean waitsForItsReply(Thread caller) {
         return Stream.of(caller.getStackTrace())
-                .anyMatch(frame -> frame.getClassName().endsWith(".CallPipeline$Replies")
+                .anyMatch(frame -> frame.getClassName().endsWith(".RoundTripSender$Replies")
                         && frame.getMethodName().equals("next"));
     }
 

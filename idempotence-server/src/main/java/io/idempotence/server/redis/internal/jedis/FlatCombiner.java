@@ -51,7 +51,7 @@ final class FlatCombiner implements RedisServer {
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private final Supplier<Connection> connections;
-    private final CallPipeline pipeline;
+    private final RoundTripSender sender;
     private final int maxBatches;
     private final long maxWaitNanos;
     private final long maxRoundTripNanos;
@@ -133,22 +133,22 @@ final class FlatCombiner implements RedisServer {
      * @param maxBatches how many connections may be in use at once; unlimited if negative
      * @param maxWait how long a caller may wait for its turn
      */
-    FlatCombiner(Supplier<Connection> connections, CallPipeline pipeline, int maxBatches, Duration maxWait) {
-        this(connections, pipeline, maxBatches, maxWait, System::nanoTime);
+    FlatCombiner(Supplier<Connection> connections, RoundTripSender sender, int maxBatches, Duration maxWait) {
+        this(connections, sender, maxBatches, maxWait, System::nanoTime);
     }
 
     /** @param nanoTime a clock like {@link System#nanoTime} */
     FlatCombiner(
             Supplier<Connection> connections,
-            CallPipeline pipeline,
+            RoundTripSender sender,
             int maxBatches,
             Duration maxWait,
             LongSupplier nanoTime) {
         this.connections = connections;
-        this.pipeline = pipeline;
+        this.sender = sender;
         this.maxBatches = maxBatches < 0 ? Integer.MAX_VALUE : maxBatches;
         this.maxWaitNanos = maxWait.toNanos();
-        this.maxRoundTripNanos = pipeline.longest().toNanos();
+        this.maxRoundTripNanos = sender.longest().toNanos();
         this.nanoTime = nanoTime;
         this.lastProgress = nanoTime.getAsLong();
     }
@@ -161,7 +161,7 @@ final class FlatCombiner implements RedisServer {
      */
     @Override
     public List<Object> ask(List<RedisCall> calls) {
-        pipeline.closeOverdue();
+        sender.closeOverdue();
         Caller own = new Caller(calls, nanoTime.getAsLong());
         try {
             enter(own);
@@ -313,7 +313,7 @@ final class FlatCombiner implements RedisServer {
             lastWasShared = !others.isEmpty();
             sent = true;
             long begin = nanoTime.getAsLong();
-            replies = pipeline.exchange(connection, callsOf(own, others));
+            replies = sender.exchange(connection, callsOf(own, others));
             noteRoundTrip(nanoTime.getAsLong() - begin);
             return replies.get(0);
         } catch (RuntimeException e) {
@@ -361,7 +361,7 @@ final class FlatCombiner implements RedisServer {
             for (Caller next = queue.peekFirst(); next != null; next = queue.peekFirst()) {
                 calls += next.calls.size();
                 bytes += RedisCall.bytes(next.calls);
-                if (calls > MAX_CALLS || bytes > CallPipeline.SOCKET_BYTES) {
+                if (calls > MAX_CALLS || bytes > RoundTripSender.SOCKET_BYTES) {
                     next.isImpatient = true;
                     break;
                 }

@@ -258,8 +258,8 @@ abstract class PooledRedis implements Redis {
         }
 
         private RedisServer combiner(@Nullable ReplicaWait wait) {
-            CallPipeline pipeline = new CallPipeline(limits.maxReply(), wait, large, this::dropConnections);
-            return new FlatCombiner(this::connection, pipeline, limits.connections(), limits.maxWait());
+            RoundTripSender sender = new RoundTripSender(limits.maxReply(), wait, large, this::dropConnections);
+            return new FlatCombiner(this::connection, sender, limits.connections(), limits.maxWait());
         }
 
         /** Closes every connection that was used before now when it is borrowed next, unless this was called a moment ago. */
@@ -327,7 +327,7 @@ abstract class PooledRedis implements Redis {
         List<RedisServer> servers() {
             return List.of(calls -> {
                 try (Connection connection = server.connection()) {
-                    return CallPipeline.ask(connection, calls);
+                    return RoundTripSender.ask(connection, calls);
                 }
             });
         }

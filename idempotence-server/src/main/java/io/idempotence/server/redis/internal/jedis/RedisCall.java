@@ -7,7 +7,6 @@ import java.util.Iterator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import redis.clients.jedis.CommandArguments;
-import redis.clients.jedis.Connection;
 import redis.clients.jedis.Protocol;
 import redis.clients.jedis.args.Rawable;
 import redis.clients.jedis.commands.ProtocolCommand;
@@ -136,21 +135,20 @@ final class RedisCall {
         return arguments.clone();
     }
 
-    /** The arguments of the calls of one connection, one call after the other. The driver's own class makes several lists for each call. */
-    static final class Sender extends CommandArguments {
-        private final Connection connection;
+    /** The arguments of one call after the other, as the driver sends them. The driver's own class makes several lists for each call. */
+    static final class Arguments extends CommandArguments {
         private RedisCall call;
 
         /** @param any one of the calls, because the driver's class does not begin without a command */
-        Sender(Connection connection, RedisCall any) {
+        Arguments(RedisCall any) {
             super(any.command);
-            this.connection = connection;
             this.call = any;
         }
 
-        void send(RedisCall next) {
+        /** Returns this, now with the arguments of the next call. */
+        Arguments of(RedisCall next) {
             call = next;
-            connection.sendCommand(this);
+            return this;
         }
 
         @Override

@@ -52,7 +52,7 @@ interface RedisServer {
     static RedisServer behind(Pool<Connection> pool) {
         return calls -> {
             try (Connection connection = pool.getResource()) {
-                return CallPipeline.ask(connection, calls);
+                return RoundTripSender.ask(connection, calls);
             }
         };
     }

@@ -118,7 +118,7 @@ final class WrongServer {
         JedisClientConfig anyDatabase =
                 DefaultJedisClientConfig.builder().from(config).database(0).build();
         try (Connection connection = new Connection(place, anyDatabase)) {
-            // No CallPipeline: a Sentinel has no ECHO.
+            // No RoundTripSender: a Sentinel has no ECHO.
             connection.sendCommand(Protocol.Command.INFO);
             return new Look(place, ServerInfo.parse(connection.getOne()), null);
         } catch (RuntimeException e) {

@@ -291,9 +291,9 @@ class FlatCombinerPropertiesTest {
             ExecutorService executor = Executors.newFixedThreadPool(CALLERS, threads::unstarted);
             try (ScriptedRedis server = new ScriptedRedis(this::reply);
                     ConnectionPool pool = pool(server, connections)) {
-                CallPipeline pipeline = new CallPipeline(replyTimeout, null, new LargeRoundTrips(), () -> {});
+                RoundTripSender sender = new RoundTripSender(replyTimeout, null, new LargeRoundTrips(), () -> {});
                 this.pool = pool;
-                FlatCombiner combiner = new FlatCombiner(() -> lent(pool), pipeline, connections, maxWait);
+                FlatCombiner combiner = new FlatCombiner(() -> lent(pool), sender, connections, maxWait);
                 List<Future<?>> ends = new ArrayList<>();
                 for (int i = 0; i < CALLERS; i++) {
                     String name = "caller-" + i;

@@ -96,7 +96,7 @@ class FlatCombinerTest {
                     lent.incrementAndGet();
                     return calls.connections().getConnection();
                 },
-                new CallPipeline(LONG, null, new LargeRoundTrips(), () -> {}),
+                new RoundTripSender(LONG, null, new LargeRoundTrips(), () -> {}),
                 1,
                 LONG);
         calls.holdUp(() -> combiner.ask(List.of(find("first"))));
@@ -237,7 +237,7 @@ class FlatCombinerTest {
                     }
                     return calls.connections().getConnection();
                 },
-                new CallPipeline(LONG, null, new LargeRoundTrips(), () -> {}),
+                new RoundTripSender(LONG, null, new LargeRoundTrips(), () -> {}),
                 1,
                 LONG);
         assertThatThrownBy(() -> combiner.ask(List.of(find("third")))).isInstanceOf(StackOverflowError.class);

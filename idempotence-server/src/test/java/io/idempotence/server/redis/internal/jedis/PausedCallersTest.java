@@ -26,7 +26,7 @@ class PausedCallersTest {
 
     private final FlatCombiner combiner = new FlatCombiner(
             calls.connections()::getConnection,
-            new CallPipeline(QueuedCalls.LONG, null, new LargeRoundTrips(), () -> {}),
+            new RoundTripSender(QueuedCalls.LONG, null, new LargeRoundTrips(), () -> {}),
             1,
             QueuedCalls.LONG,
             this::now);

@@ -108,7 +108,7 @@ final class QueuedCalls implements AutoCloseable {
         PooledRedis.Limits limits = new PooledRedis.Limits(connections, LONG, LONG);
         combiner = new FlatCombiner(
                 provider::getConnection,
-                new CallPipeline(LONG, replicaWait, new LargeRoundTrips(), () -> {}),
+                new RoundTripSender(LONG, replicaWait, new LargeRoundTrips(), () -> {}),
                 connections,
                 LONG);
         redis = new PooledRedis.Primary("Redis", provider, limits, replicaWait, provider::close);

@@ -289,7 +289,7 @@ class SharedRoundTripTest {
         calls.willReply("second", QueuedCalls.USUAL + QueuedCalls.USUAL);
         try (Connection connection = new Connection(calls.server.address())) {
             List<RedisCall> page = List.of(find("first"), find("second"), find("third"));
-            assertThat(catchThrowable(() -> CallPipeline.ask(connection, page)))
+            assertThat(catchThrowable(() -> RoundTripSender.ask(connection, page)))
                     .isInstanceOf(JedisConnectionException.class);
             assertThat(connection.isBroken()).isTrue();
         }

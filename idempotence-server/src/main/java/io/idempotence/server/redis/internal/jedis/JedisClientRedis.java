@@ -19,11 +19,11 @@ import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.util.Pool;
 
 /** The application's own client, of any class. The client itself handles broken connections and redirections. */
-public final class ClientRedis extends ApplicationRedis {
+public final class JedisClientRedis extends ApplicationRedis {
     private final UnifiedJedis client;
     private final Runnable closeIdle = new AtMostOncePerSecond(() -> pools().forEach(Pool::clear), System::nanoTime);
 
-    public ClientRedis(UnifiedJedis client) {
+    public JedisClientRedis(UnifiedJedis client) {
         this.client = client;
     }
 
@@ -126,7 +126,9 @@ public final class ClientRedis extends ApplicationRedis {
         }
         for (String method : List.of("getClusterNodes", "getPrimaryNodesConnectionMap")) {
             if (shown(method) instanceof Map<?, ?> nodes) {
-                return nodes.values().stream().map(ClientRedis::ofConnections).toList();
+                return nodes.values().stream()
+                        .map(JedisClientRedis::ofConnections)
+                        .toList();
             }
         }
         return List.of();

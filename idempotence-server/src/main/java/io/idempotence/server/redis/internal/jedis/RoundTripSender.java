@@ -12,7 +12,7 @@ import redis.clients.jedis.exceptions.JedisConnectionException;
 import redis.clients.jedis.exceptions.JedisDataException;
 
 /**
- * One round trip for the calls of several callers. Thread-safe.
+ * The sender of the calls of several callers, in one round trip to one server. Thread-safe.
  *
  * <p>Each call has its own reply, which may be an error. If a reply is missing, late or of a type that its call cannot have, or if there is
  * one too many, no reply counts, and the connection is closed.
@@ -20,7 +20,7 @@ import redis.clients.jedis.exceptions.JedisDataException;
  * <p>An {@code ECHO} whose text is used only once ends every round trip. Its reply proves that the server sent as many replies as there are
  * calls, even if it had sent one too many before. As Redis replies in the order of the calls, each has its own.
  */
-final class CallPipeline {
+final class RoundTripSender {
     /** How much fits into the buffers of a socket, so that the last call can be written before any reply is read. */
     static final int SOCKET_BYTES = 32 * 1024;
 
@@ -38,13 +38,13 @@ final class CallPipeline {
      * @param large those of all servers. So a call to one ends what another has not read in time
      * @param dropConnections called if the other open connections may be useless
      */
-    CallPipeline(
+    RoundTripSender(
             Duration replyTimeout, @Nullable ReplicaWait replicaWait, LargeRoundTrips large, Runnable dropConnections) {
         this(replyTimeout, replicaWait, large, dropConnections, System::nanoTime);
     }
 
     /** @param nanoTime a clock like {@link System#nanoTime} */
-    CallPipeline(
+    RoundTripSender(
             Duration replyTimeout,
             @Nullable ReplicaWait replicaWait,
             LargeRoundTrips large,
@@ -172,14 +172,16 @@ final class CallPipeline {
             long sentAt,
             Replies received) {
         RedisCall end = RedisCall.endOfRoundTrip(sentAt);
-        RedisCall.Sender sender = new RedisCall.Sender(connection, end);
+        RedisCall.Arguments arguments = new RedisCall.Arguments(end);
         for (List<RedisCall> calls : callers) {
-            calls.forEach(sender::send);
+            for (RedisCall call : calls) {
+                connection.sendCommand(arguments.of(call));
+            }
         }
         if (wait != null) {
-            sender.send(wait);
+            connection.sendCommand(arguments.of(wait));
         }
-        sender.send(end);
+        connection.sendCommand(arguments.of(end));
         List<List<Object>> replies = new ArrayList<>(callers.size());
         for (List<RedisCall> calls : callers) {
             List<Object> own = new ArrayList<>(calls.size() + 1);

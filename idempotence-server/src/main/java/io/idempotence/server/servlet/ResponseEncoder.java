@@ -10,12 +10,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The converter of a handler's buffered response into the result of its execution. */
-final class ResponseRecorder {
+final class ResponseEncoder {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     private final ClaimedExecution execution;
 
-    ResponseRecorder(ClaimedExecution execution) {
+    ResponseEncoder(ClaimedExecution execution) {
         this.execution = execution;
     }
 

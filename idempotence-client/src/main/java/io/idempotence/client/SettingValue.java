@@ -7,7 +7,7 @@ package io.idempotence.client;
  * @param spelling the key as it is spelled in the source
  * @param source as in {@link IdempotenceConfigException#source()}
  */
-record ConfigValue(Object value, String spelling, String source) {
+record SettingValue(Object value, String spelling, String source) {
     /** The source of values that code has set. */
     static final String BUILDER = "builder";
 }

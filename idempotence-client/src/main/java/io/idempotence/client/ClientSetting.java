@@ -15,60 +15,60 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A setting: its name, allowed values and default. */
-final class ConfigKey<T> {
+final class ClientSetting<T> {
     private static final Duration LONGEST = Duration.ofDays(1);
 
-    static final ConfigKey<Boolean> ENABLED =
-            new ConfigKey<>("enabled", "true or false", true, ConfigKey::trueOrFalse, null);
-    static final ConfigKey<Style> HEADER_STYLE = new ConfigKey<>(
+    static final ClientSetting<Boolean> ENABLED =
+            new ClientSetting<>("enabled", "true or false", true, ClientSetting::trueOrFalse, null);
+    static final ClientSetting<Style> HEADER_STYLE = new ClientSetting<>(
             "header-style", "quoted or bare", Style.QUOTED, text -> Style.valueOf(text.toUpperCase(Locale.ROOT)), null);
-    static final ConfigKey<Set<String>> METHODS = new ConfigKey<>(
+    static final ClientSetting<Set<String>> METHODS = new ClientSetting<>(
             "methods",
             "a list such as POST,PATCH of POST, PATCH, PUT, DELETE; GET, HEAD, OPTIONS and TRACE never carry an ID",
             Set.of("POST", "PATCH"),
             text -> list(text, word -> word.toUpperCase(Locale.ROOT)),
             v -> !v.isEmpty() && Set.of("POST", "PATCH", "PUT", "DELETE").containsAll(v));
-    static final ConfigKey<String> GENERATOR_TYPE =
+    static final ClientSetting<String> GENERATOR_TYPE =
             text("generator.type", "uuid, application or snowflake", "uuid", "uuid|application|snowflake");
-    static final ConfigKey<String> GENERATOR_APPLICATION = text(
+    static final ClientSetting<String> GENERATOR_APPLICATION = text(
             "generator.application",
             "1 to 64 characters: a letter or digit, then letters, digits, '.', '_', '-'",
             null,
             "[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
-    static final ConfigKey<Integer> GENERATOR_NODE = integer("generator.node", null, 0, 1023);
-    static final ConfigKey<Duration> DEADLINE = duration(
+    static final ClientSetting<Integer> GENERATOR_NODE = integer("generator.node", null, 0, 1023);
+    static final ClientSetting<Duration> DEADLINE = duration(
             "deadline", "a duration above 0, at most 1 day, such as 10s", Duration.ofSeconds(10), true, LONGEST);
-    static final ConfigKey<Integer> MAX_ATTEMPTS = integer("retry.max-attempts", 3, 1, 100);
-    static final ConfigKey<Duration> WAIT =
+    static final ClientSetting<Integer> MAX_ATTEMPTS = integer("retry.max-attempts", 3, 1, 100);
+    static final ClientSetting<Duration> WAIT =
             duration("retry.wait", "a duration, at most 1 day, such as 100ms", Duration.ofMillis(100), false, LONGEST);
-    static final ConfigKey<Double> MULTIPLIER = number("retry.multiplier", "a number from 1 to 100", 2.0, 1, 100);
-    static final ConfigKey<Duration> MAX_WAIT =
+    static final ClientSetting<Double> MULTIPLIER = number("retry.multiplier", "a number from 1 to 100", 2.0, 1, 100);
+    static final ClientSetting<Duration> MAX_WAIT =
             duration("retry.max-wait", "a duration, at most 1 day, such as 2s", Duration.ofSeconds(2), false, LONGEST);
-    static final ConfigKey<Double> JITTER = number("retry.jitter", "a number from 0 to 1", 1.0, 0, 1);
-    static final ConfigKey<Set<Integer>> STATUSES = new ConfigKey<>(
+    static final ClientSetting<Double> JITTER = number("retry.jitter", "a number from 0 to 1", 1.0, 0, 1);
+    static final ClientSetting<Set<Integer>> STATUSES = new ClientSetting<>(
             "retry.statuses",
             "a list of HTTP statuses from 400 to 599",
             Set.of(408, 425, 429, 500, 502, 503, 504),
             text -> list(text, Integer::valueOf),
             v -> v.stream().allMatch(status -> status >= 400 && status <= 599));
-    static final ConfigKey<Duration> PREFER_WAIT = duration(
+    static final ClientSetting<Duration> PREFER_WAIT = duration(
             "in-progress.prefer-wait",
             "a duration, at most 1 day, such as 5s; 0s sends no preference",
             Duration.ofSeconds(5),
             false,
             LONGEST);
-    static final ConfigKey<Duration> SERVER_RETENTION = duration(
+    static final ClientSetting<Duration> SERVER_RETENTION = duration(
             "server-retention",
             "a duration above 0, at most 3650 days, such as 24h or 30d",
             Duration.ofHours(24),
             true,
             Duration.ofDays(3650));
-    static final ConfigKey<Integer> BUDGET_CAPACITY = integer("budget.capacity", 500, 0, 1_000_000);
-    static final ConfigKey<Integer> BUDGET_COST = integer("budget.cost", 5, 0, 1_000_000);
-    static final ConfigKey<Integer> BUDGET_REFUND = integer("budget.refund", 1, 0, 1_000_000);
+    static final ClientSetting<Integer> BUDGET_CAPACITY = integer("budget.capacity", 500, 0, 1_000_000);
+    static final ClientSetting<Integer> BUDGET_COST = integer("budget.cost", 5, 0, 1_000_000);
+    static final ClientSetting<Integer> BUDGET_REFUND = integer("budget.refund", 1, 0, 1_000_000);
 
     /** The generator, which only code can set. */
-    static final ConfigKey<IdempotenceIdGenerator> GENERATOR = new ConfigKey<>(
+    static final ClientSetting<IdempotenceIdGenerator> GENERATOR = new ClientSetting<>(
             "generator",
             "set in code",
             null,
@@ -78,7 +78,7 @@ final class ConfigKey<T> {
             null);
 
     /** The settings that a file, a system property or the environment can contain. */
-    static final List<ConfigKey<?>> LOADABLE = List.of(
+    static final List<ClientSetting<?>> LOADABLE = List.of(
             ENABLED,
             HEADER_STYLE,
             METHODS,
@@ -105,7 +105,7 @@ final class ConfigKey<T> {
     private final @Nullable Predicate<T> valid;
 
     /** @param valid null if every value that can be parsed is allowed */
-    private ConfigKey(
+    private ClientSetting(
             String name,
             String allowed,
             @Nullable T standard,
@@ -118,21 +118,22 @@ final class ConfigKey<T> {
         this.valid = valid;
     }
 
-    private static ConfigKey<String> text(String name, String allowed, @Nullable String standard, String pattern) {
-        return new ConfigKey<>(name, allowed, standard, Function.identity(), v -> v.matches(pattern));
+    private static ClientSetting<String> text(String name, String allowed, @Nullable String standard, String pattern) {
+        return new ClientSetting<>(name, allowed, standard, Function.identity(), v -> v.matches(pattern));
     }
 
-    private static ConfigKey<Integer> integer(String name, @Nullable Integer standard, int least, int most) {
-        return new ConfigKey<>(name, least + " to " + most, standard, Integer::valueOf, v -> v >= least && v <= most);
+    private static ClientSetting<Integer> integer(String name, @Nullable Integer standard, int least, int most) {
+        return new ClientSetting<>(
+                name, least + " to " + most, standard, Integer::valueOf, v -> v >= least && v <= most);
     }
 
-    private static ConfigKey<Double> number(String name, String allowed, double standard, int least, int most) {
-        return new ConfigKey<>(name, allowed, standard, Double::valueOf, v -> v >= least && v <= most);
+    private static ClientSetting<Double> number(String name, String allowed, double standard, int least, int most) {
+        return new ClientSetting<>(name, allowed, standard, Double::valueOf, v -> v >= least && v <= most);
     }
 
-    private static ConfigKey<Duration> duration(
+    private static ClientSetting<Duration> duration(
             String name, String allowed, Duration standard, boolean aboveZero, Duration longest) {
-        return new ConfigKey<>(
+        return new ClientSetting<>(
                 name,
                 allowed,
                 standard,
@@ -204,7 +205,7 @@ final class ConfigKey<T> {
         }
         Arrays.stream(text.split(",", -1))
                 .map(String::trim)
-                .map(ConfigKey::nonEmpty)
+                .map(ClientSetting::nonEmpty)
                 .map(parser)
                 .forEach(set::add);
         return Collections.unmodifiableSet(set);

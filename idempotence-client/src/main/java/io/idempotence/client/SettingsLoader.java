@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A reader of settings from the file, the system properties and the environment. A later source overrides an earlier one. */
-final class ConfigLoader {
+final class SettingsLoader {
     static final String FILE = "idempotence.properties";
     private static final String PREFIX = "idempotence.client.";
     private static final String ENVIRONMENT_PREFIX = "IDEMPOTENCE_CLIENT_";
@@ -28,14 +28,15 @@ final class ConfigLoader {
     /** The name of a client may be in brackets, as YAML needs for some characters. */
     private static final String CLIENTS_IN_BRACKETS = "clients[";
 
-    private final Map<ConfigKey<?>, ConfigValue> values;
-    private final Map<String, Map<ConfigKey<?>, ConfigValue>> clients;
+    private final Map<ClientSetting<?>, SettingValue> values;
+    private final Map<String, Map<ClientSetting<?>, SettingValue>> clients;
 
     /**
      * @param values receives the common settings
      * @param clients receives the settings of clients and methods, by name
      */
-    ConfigLoader(Map<ConfigKey<?>, ConfigValue> values, Map<String, Map<ConfigKey<?>, ConfigValue>> clients) {
+    SettingsLoader(
+            Map<ClientSetting<?>, SettingValue> values, Map<String, Map<ClientSetting<?>, SettingValue>> clients) {
         this.values = values;
         this.clients = clients;
     }
@@ -43,7 +44,7 @@ final class ConfigLoader {
     /** @throws IdempotenceConfigException if a setting is unknown or malformed */
     void load(ClassLoader classes, Properties system, Map<String, String> environment) {
         file(classes);
-        properties(system, "system property", ConfigLoader::inOurName);
+        properties(system, "system property", SettingsLoader::inOurName);
         environment(environment);
     }
 
@@ -57,7 +58,7 @@ final class ConfigLoader {
         if (spelling.startsWith(ENVIRONMENT_PREFIX)) {
             variable(spelling, text, source);
         } else {
-            property(spelling, text, source, ConfigKey::relaxed);
+            property(spelling, text, source, ClientSetting::relaxed);
         }
     }
 
@@ -109,7 +110,7 @@ final class ConfigLoader {
         String name = spelling.substring(PREFIX.length());
         if (name.startsWith(CLIENTS) || name.startsWith(CLIENTS_IN_BRACKETS)) {
             String rest = name.substring(name.startsWith(CLIENTS) ? CLIENTS.length() : CLIENTS.length() - 1);
-            for (ConfigKey<?> key : ConfigKey.LOADABLE) {
+            for (ClientSetting<?> key : ClientSetting.LOADABLE) {
                 String client = clientOf(rest, key, form);
                 if (client != null) {
                     put(clients.computeIfAbsent(client, absent -> new HashMap<>()), key, text, spelling, source);
@@ -121,7 +122,7 @@ final class ConfigLoader {
                     source,
                     "unknown; write " + PREFIX + "clients.<feign-name>.<key>, where <key> is one of " + names());
         }
-        for (ConfigKey<?> key : ConfigKey.LOADABLE) {
+        for (ClientSetting<?> key : ClientSetting.LOADABLE) {
             if (form.apply(key.propertyName()).equals(form.apply(name))) {
                 put(values, key, text, spelling, source);
                 return;
@@ -131,7 +132,7 @@ final class ConfigLoader {
     }
 
     /** The client in {@code <client>.<key>}, without brackets; null if this is another key. A client's name may contain dots. */
-    private static @Nullable String clientOf(String rest, ConfigKey<?> key, UnaryOperator<String> form) {
+    private static @Nullable String clientOf(String rest, ClientSetting<?> key, UnaryOperator<String> form) {
         int dot = rest.length();
         for (long words = key.propertyName().chars().filter(c -> c == '.').count(); words >= 0 && dot > 0; words--) {
             dot = rest.lastIndexOf('.', dot - 1);
@@ -166,7 +167,7 @@ final class ConfigLoader {
 
     private void variable(String spelling, String text, String source) {
         String name = spelling.substring(ENVIRONMENT_PREFIX.length());
-        for (ConfigKey<?> key : ConfigKey.LOADABLE) {
+        for (ClientSetting<?> key : ClientSetting.LOADABLE) {
             if (key.isVariable(name)) {
                 put(values, key, text, spelling, source);
                 return;
@@ -181,20 +182,24 @@ final class ConfigLoader {
                 : nearest(
                         name,
                         ENVIRONMENT_PREFIX,
-                        ConfigKey.LOADABLE.stream()
-                                .map(ConfigKey::environmentName)
+                        ClientSetting.LOADABLE.stream()
+                                .map(ClientSetting::environmentName)
                                 .toList());
         throw new IdempotenceConfigException(spelling, source, "unknown; " + fix);
     }
 
     private static <T> void put(
-            Map<ConfigKey<?>, ConfigValue> values, ConfigKey<T> key, String text, String spelling, String source) {
+            Map<ClientSetting<?>, SettingValue> values,
+            ClientSetting<T> key,
+            String text,
+            String spelling,
+            String source) {
         T value = key.parse(text, spelling, source);
-        values.put(key, new ConfigValue(value, spelling, source));
+        values.put(key, new SettingValue(value, spelling, source));
     }
 
     private static List<String> names() {
-        return ConfigKey.LOADABLE.stream().map(ConfigKey::propertyName).toList();
+        return ClientSetting.LOADABLE.stream().map(ClientSetting::propertyName).toList();
     }
 
     private static String nearest(String name, String prefix, List<String> allowed) {

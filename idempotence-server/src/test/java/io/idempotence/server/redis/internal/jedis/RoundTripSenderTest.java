@@ -15,13 +15,13 @@ import redis.clients.jedis.exceptions.JedisConnectionException;
 
 /** Tests of how long a round trip may take. */
 @Tag("jedis")
-class CallPipelineTest {
+class RoundTripSenderTest {
     private static final Duration LONGEST_REPLY = Duration.ofSeconds(1);
 
     /** The replies to the given number of calls, each of which comes late to this process. */
     private static List<List<Object>> repliesThatComeAfter(Duration late, int calls) throws Exception {
         AtomicLong now = new AtomicLong();
-        CallPipeline pipeline = new CallPipeline(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {}, now::get);
+        RoundTripSender pipeline = new RoundTripSender(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {}, now::get);
         try (ScriptedRedis redis =
                         new ScriptedRedis((command, out) -> ScriptedRedis.write(out, ScriptedRedis.usual(command)));
                 Connection connection = new Connection(redis.address()) {
