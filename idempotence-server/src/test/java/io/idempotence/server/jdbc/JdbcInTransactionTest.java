@@ -182,7 +182,8 @@ class JdbcInTransactionTest {
         assertThat(Claims.claim(storage, second).fence()).isEqualTo(1);
     }
 
-    private static JdbcIdempotenceStorage spied(SpyDataSource spy) {
+    private static JdbcIdempotenceStorage spied(Databases databases, SpyDataSource spy) {
+        createTable(databases);
         return JdbcIdempotenceStorage.builder(spy)
                 .createIfMissing()
                 .inTransaction()
@@ -194,7 +195,7 @@ class JdbcInTransactionTest {
     @EnumSource
     void deadlockBetweenTheDeletionsOfARecordAndItsMarkIsRepeated(Databases databases) throws Exception {
         SpyDataSource spy = new SpyDataSource(databases.pool());
-        JdbcIdempotenceStorage storage = spied(spy);
+        JdbcIdempotenceStorage storage = spied(databases, spy);
         Claim claim = Claims.claim(storage, key);
         run(databases, storage, claim);
         storage.complete(claim, new byte[1], Claims.RETENTION);
@@ -227,7 +228,7 @@ class JdbcInTransactionTest {
     @EnumSource
     void recordThatIsAppliedWhileItIsDeletedIsNotReportedAsDeleted(Databases databases) throws Exception {
         SpyDataSource spy = new SpyDataSource(databases.pool());
-        JdbcIdempotenceStorage storage = spied(spy);
+        JdbcIdempotenceStorage storage = spied(databases, spy);
         Claim claim = Claims.claim(storage, key);
         IdempotenceRecord seen = storage.find(key).orElseThrow();
 
