@@ -90,6 +90,7 @@ class LoadBalancedClientsTest {
                         "spring.cloud.loadbalancer.retry.max-retries-on-next-service-instance=2",
                         "spring.cloud.loadbalancer.cache.enabled=false",
                         "idempotence.client.clients.orders.enabled=true",
+                        "idempotence.client.deadline=2m",
                         "idempotence.client.retry.wait=1ms",
                         "idempotence.client.retry.max-attempts=4")
                 .run();
