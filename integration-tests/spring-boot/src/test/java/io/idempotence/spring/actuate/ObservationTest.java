@@ -32,6 +32,7 @@ import org.slf4j.MDC;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.boot.logging.LoggingSystem;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ConfigurableApplicationContext;
@@ -156,6 +157,9 @@ class ObservationTest {
 
     @BeforeAll
     static void start() {
+        // An application that another test left running keeps Spring Boot from reading the pattern again.
+        LoggingSystem.get(ObservationTest.class.getClassLoader()).cleanUp();
+        System.clearProperty("LOG_CORRELATION_PATTERN");
         application = new SpringApplicationBuilder(Application.class)
                 .properties(
                         "server.port=0",
