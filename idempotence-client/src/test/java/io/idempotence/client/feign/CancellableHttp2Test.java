@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
 
@@ -30,6 +31,11 @@ class CancellableHttp2Test {
 
     CancellableHttp2Test() throws ReflectiveOperationException {
         client = CancellableHttp2.like(new Http2Client(), sending);
+    }
+
+    @AfterEach
+    void endTheWatch() {
+        watch.ended();
     }
 
     private static Request request(String url) {

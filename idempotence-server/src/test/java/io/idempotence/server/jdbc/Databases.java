@@ -136,9 +136,14 @@ public enum Databases {
         return pool;
     }
 
-    /** A builder of a storage on that pool, which waits longer than a busy machine pauses. For tests that are not about its timeouts. */
+    /**
+     * A builder of a storage on that pool, for tests that are not about its timeouts or its clean-up. It waits longer than a busy machine
+     * pauses. If it is left open, it does nothing by itself that could reach the log of another test.
+     */
     public JdbcIdempotenceStorage.Builder storage() {
-        return JdbcIdempotenceStorage.builder(pool()).statementTimeout(Duration.ofSeconds(20));
+        return JdbcIdempotenceStorage.builder(pool())
+                .statementTimeout(Duration.ofSeconds(20))
+                .cleanUpEvery(Duration.ZERO);
     }
 
     HikariDataSource newPool(Consumer<HikariConfig> settings) {
