@@ -133,7 +133,8 @@ class AsyncCallOutcomeTest extends FeignTestBase {
 
     @Test
     void callersOwnTimeoutStopsTheRetries() throws Exception {
-        server.respond(Reply.hang());
+        CountDownLatch received = new CountDownLatch(1);
+        server.respond(Reply.hang().before(received::countDown));
         AsyncOrders orders = async.orders(
                 fast().listener(event -> {
                             events.add(event);
@@ -141,7 +142,9 @@ class AsyncCallOutcomeTest extends FeignTestBase {
                         })
                         .build(),
                 b -> b);
-        CompletableFuture<String> response = orders.create("x").orTimeout(2_500, TimeUnit.MILLISECONDS);
+        CompletableFuture<String> response = orders.create("x");
+        assertThat(received.await(60, TimeUnit.SECONDS)).isTrue();
+        response.orTimeout(500, TimeUnit.MILLISECONDS);
         assertThat(failure(response)).isInstanceOf(TimeoutException.class);
         // A thread that waits for a future is woken before its dependent stages run.
         assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
@@ -149,9 +152,10 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     }
 
     @Test
-    void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() {
+    void clientThatNeverEndsItsRequestLeavesTheCallUnknownWhenTheDeadlineIsOver() throws Exception {
+        async.warmUp();
         Wire wire = new Wire();
-        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(1)).build(), b -> b.client(wire));
+        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(2)).build(), b -> b.client(wire));
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertEnd(UNKNOWN, 1);
         assertThat(failure(wire.requests.get(0))).isInstanceOf(CancellationException.class);
@@ -159,7 +163,8 @@ class AsyncCallOutcomeTest extends FeignTestBase {
 
     /** As one does whose token does not come. */
     @Test
-    void interceptorThatHangsDoesNotKeepARetriedCallFromItsEnd() {
+    void interceptorThatHangsDoesNotKeepARetriedCallFromItsEnd() throws Exception {
+        async.warmUp();
         server.respond(Reply.status(503));
         AtomicInteger made = new AtomicInteger();
         AsyncOrders orders = async.orders(
@@ -182,17 +187,19 @@ class AsyncCallOutcomeTest extends FeignTestBase {
 
     @Test
     void deadlineIsNotThatOfACallWithoutAnId() throws Exception {
+        async.warmUp();
         Wire wire = new Wire();
-        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(1)).build(), b -> b.client(wire));
+        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(2)).build(), b -> b.client(wire));
         CompletableFuture<String> list = orders.list();
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignOutcomeUnknownException.class);
         assertThat(list).isNotDone();
     }
 
     @Test
-    void responseThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() {
+    void responseThatNeverEndsLeavesTheCallUnknownWhenTheDeadlineIsOver() throws Exception {
+        async.warmUp();
         Wire wire = new Wire();
-        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(1)).build(), b -> b.client(wire));
+        AsyncOrders orders = async.orders(fast().deadline(Duration.ofSeconds(2)).build(), b -> b.client(wire));
         CompletableFuture<String> response = orders.create("x");
         StallingBody endless = new StallingBody();
         async.threads.execute(() -> wire.requests
@@ -219,7 +226,8 @@ class AsyncCallOutcomeTest extends FeignTestBase {
     /** The exception of a timeout would say that nothing was sent. */
     @ParameterizedTest
     @MethodSource("errors")
-    void errorThatIsNotDecodedInTimeLeavesTheCallUnknown(Reply error) {
+    void errorThatIsNotDecodedInTimeLeavesTheCallUnknown(Reply error) throws Exception {
+        async.warmUp();
         // A response that comes before Feign awaits it is decoded by the caller, who would wait for its own end.
         CompletableFuture<Void> awaited = new CompletableFuture<>();
         server.respond(error.before(awaited::join));

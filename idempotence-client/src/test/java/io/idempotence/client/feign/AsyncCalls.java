@@ -38,6 +38,12 @@ final class AsyncCalls implements AfterEachCallback {
         threads.shutdownNow();
     }
 
+    /** See {@link FeignTestBase#warmUp}. */
+    void warmUp() throws Exception {
+        get(orders().create("warm-up"));
+        test.forget();
+    }
+
     AsyncOrders orders() {
         return orders(test.fast().build(), builder -> builder);
     }

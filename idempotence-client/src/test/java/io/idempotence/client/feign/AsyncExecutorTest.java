@@ -67,12 +67,13 @@ class AsyncExecutorTest extends FeignTestBase {
 
     /** The deadlines and waits of all calls of the client stopped while that attempt ran, its own deadline included. */
     @Test
-    void laterAttemptThatItsExecutorRunsInTheSubmittingThreadDoesNotHoldTheTimers() {
+    void laterAttemptThatItsExecutorRunsInTheSubmittingThreadDoesNotHoldTheTimers() throws Exception {
+        async.warmUp();
         server.respond(Reply.status(429));
         CompletableFuture<Void> over = new CompletableFuture<>();
         List<String> threads = new CopyOnWriteArrayList<>();
         AsyncOrders orders = async.orders(
-                fast().deadline(Duration.ofSeconds(1)).executor(Runnable::run).build(),
+                fast().deadline(Duration.ofSeconds(3)).executor(Runnable::run).build(),
                 b -> b.requestInterceptor(template -> {
                     threads.add(Thread.currentThread().getName());
                     if (threads.size() == 2) {
@@ -125,18 +126,20 @@ class AsyncExecutorTest extends FeignTestBase {
     }
 
     @Test
-    void laterAttemptThatItsExecutorDropsEndsWithTheDeadline() {
+    void laterAttemptThatItsExecutorDropsEndsWithTheDeadline() throws Exception {
+        async.warmUp();
         server.respond(Reply.status(503));
         AsyncOrders orders = async.orders(
-                fast().deadline(Duration.ofSeconds(2)).executor(attempt -> {}).build(), b -> b);
+                fast().deadline(Duration.ofSeconds(3)).executor(attempt -> {}).build(), b -> b);
         assertThat(failure(orders.create("x"))).isInstanceOf(FeignException.ServiceUnavailable.class);
         assertEnd(FAILED, 1);
     }
 
     @Test
-    void laterAttemptThatItsExecutorBeginsTooLateIsNotSent() {
+    void laterAttemptThatItsExecutorBeginsTooLateIsNotSent() throws Exception {
+        async.warmUp();
         server.respond(Reply.status(503));
-        Duration deadline = Duration.ofSeconds(2);
+        Duration deadline = Duration.ofSeconds(3);
         Executor late = CompletableFuture.delayedExecutor(deadline.toMillis(), TimeUnit.MILLISECONDS);
         AsyncOrders orders =
                 async.orders(fast().deadline(deadline).executor(late).build(), b -> b);

@@ -39,6 +39,7 @@ class CallDeadlineTest extends FeignTestBase {
     /** As a decoder does with what it has no use for. */
     @Test
     void bodyThatStallsWhileItIsSkippedEndsWithTheDeadline() {
+        warmUp();
         StallingBody body = new StallingBody();
         Client stalls = (request, options) -> {
             try (Response response = sockets.execute(request, options)) {
@@ -70,7 +71,8 @@ class CallDeadlineTest extends FeignTestBase {
     @ParameterizedTest
     @CsvSource({"10000, wait=5", "4000, wait=3", "1400, ''", "200, ''"})
     void theServerIsNotAskedToHoldADuplicateForLongerThanThisSideListens(long readTimeout, String expected) {
-        orders(fast().build(), b -> b.options(readTimeout(readTimeout))).create("x");
+        orders(fast().build(), b -> b.client(patient()).options(readTimeout(readTimeout)))
+                .create("x");
         assertThat(String.join("|", server.requests().get(0).header("Prefer"))).isEqualTo(expected);
         assertThat(server.requests().get(0).id()).isNotEmpty();
         assertThat(server.requests().get(0).body()).isEqualTo("x");
@@ -78,8 +80,9 @@ class CallDeadlineTest extends FeignTestBase {
 
     @Test
     void callerWhoReadsTheResponseHimselfHasAllTheTimeHeLikes() throws Exception {
-        server.respond(Reply.ok("x".repeat(10_000)).drip(Duration.ofMillis(20)));
-        Orders orders = orders(fast().deadline(Duration.ofMillis(500)).build());
+        warmUp();
+        server.respond(Reply.ok("x".repeat(10_000)).drip(Duration.ofMillis(70)));
+        Orders orders = orders(fast().deadline(Duration.ofSeconds(3)).build());
         try (Response response = orders.raw("x")) {
             assertThat(response.body().asInputStream().readAllBytes()).hasSize(10_000);
         }
@@ -98,7 +101,7 @@ class CallDeadlineTest extends FeignTestBase {
                     .body(new ClosingBody(response.body(), closed::countDown))
                     .build();
         };
-        Orders orders = orders(fast().build(), b -> b.client(client));
+        Orders orders = orders(fast().deadline(Duration.ofMinutes(2)).build(), b -> b.client(client));
         AtomicReference<Throwable> end = new AtomicReference<>();
         Thread caller = new Thread(() -> end.set(catchThrowable(() -> orders.raw("x"))));
         caller.start();
@@ -115,6 +118,7 @@ class CallDeadlineTest extends FeignTestBase {
     /** It took too long between the decision and the attempt: a pause of the machine, or of a listener. */
     @Test
     void attemptThatWouldBeginAfterTheDeadlineIsNotSent() {
+        warmUp();
         Duration deadline = Duration.ofSeconds(3);
         RetryRegistry registry = RetryRegistry.ofDefaults();
         RetryConfig soon =
@@ -131,7 +135,9 @@ class CallDeadlineTest extends FeignTestBase {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void requestThatIsReadyAfterTheDeadlineIsNotSent(int slowAttempt) {
-        Duration deadline = Duration.ofSeconds(1);
+        warmUp();
+        // The attempt before it must have its response.
+        Duration deadline = Duration.ofSeconds(slowAttempt == 1 ? 1 : 3);
         server.respond(Reply.status(503));
         AtomicInteger made = new AtomicInteger();
         Orders orders = orders(
@@ -170,6 +176,11 @@ class CallDeadlineTest extends FeignTestBase {
         }
     }
 
+    /** A client that waits for as long as a slow machine takes, whatever the options say. */
+    private Client patient() {
+        return (request, options) -> sockets.execute(request, readTimeout(60_000));
+    }
+
     @Test
     void attemptGetsNoMoreTimeThanTheCallHasLeft() {
         assertThat(timeoutsOfTwoAttemptsFor(60_000))
@@ -185,7 +196,7 @@ class CallDeadlineTest extends FeignTestBase {
         List<Integer> timeouts = new ArrayList<>();
         Client spy = (request, options) -> {
             timeouts.add(options.readTimeoutMillis());
-            return sockets.execute(request, options);
+            return patient().execute(request, options);
         };
         Orders orders = orders(fast().build(), b -> b.client(spy).options(readTimeout(readTimeoutMillis)));
         assertThat(orders.create("x")).isEqualTo("ok");

@@ -50,6 +50,18 @@ abstract class FeignTestBase {
                 .listener(heard);
     }
 
+    /** The first call in a JVM loads classes, which may take longer than a short deadline. */
+    void warmUp() {
+        orders().create("warm-up");
+        forget();
+    }
+
+    void forget() {
+        server.requests().clear();
+        events.clear();
+        attempts.clear();
+    }
+
     Orders orders() {
         return orders(fast().build());
     }

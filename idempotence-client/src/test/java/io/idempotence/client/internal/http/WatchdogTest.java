@@ -65,7 +65,7 @@ class WatchdogTest {
     @Test
     void exchangeThatEndedBeforeTheDeadlineIsNotAbortedAndNoExitOfItRuns() throws Exception {
         Watchdog watchdog = new Watchdog(threads, LOG);
-        Deadline deadline = Deadline.in(Duration.ofSeconds(1));
+        Deadline deadline = Deadline.in(Duration.ofSeconds(2));
         Watch early = watchdog.watch(deadline, null);
         early.exit(() -> closed.set(true));
         watchdog.watch(deadline, null).exit(closing::countDown);
