@@ -23,6 +23,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -169,10 +171,18 @@ class WrappedClientTest extends FeignTestBase {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void repetitionThatIsWithheldLeavesTheDoubtOfTheFirstRequest(boolean isInterrupted) {
-        server.respond(Reply.hang());
-        Duration deadline = Duration.ofSeconds(isInterrupted ? 20 : 1);
-        Runnable beforeTheSecond =
-                isInterrupted ? Thread.currentThread()::interrupt : () -> LockSupport.parkNanos(deadline.toNanos());
+        warmUp();
+        CountDownLatch received = new CountDownLatch(1);
+        server.respond(Reply.hang().before(received::countDown));
+        Duration deadline = Duration.ofSeconds(isInterrupted ? 20 : 3);
+        Runnable beforeTheSecond = () -> {
+            await(received);
+            if (isInterrupted) {
+                Thread.currentThread().interrupt();
+            } else {
+                LockSupport.parkNanos(deadline.toNanos());
+            }
+        };
         Orders orders = target(IdempotentFeign.install(
                         Feign.builder().client(streaming()).options(readTimeout(300)),
                         fast().deadline(deadline).build())
@@ -181,6 +191,14 @@ class WrappedClientTest extends FeignTestBase {
         assertThat(Thread.interrupted()).isEqualTo(isInterrupted);
         assertThat(server.requests()).hasSize(1);
         assertEnd(UNKNOWN, 1);
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static String textOf(Response response) {
