@@ -23,6 +23,7 @@ import io.idempotence.client.feign.AsyncCalls.Wire;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.HashSet;
 import java.util.concurrent.CompletableFuture;
@@ -175,6 +176,7 @@ class AsyncCallTest extends FeignTestBase {
     void errorOfAListenerDoesNotLeaveTheFutureOpen() throws Exception {
         AsyncOrders orders = async.orders(
                 IdempotenceClientConfig.builder()
+                        .deadline(Duration.ofMinutes(2))
                         .listener(event -> {
                             throw new NoSuchMethodError("listener");
                         })
@@ -187,6 +189,7 @@ class AsyncCallTest extends FeignTestBase {
     void exceptionOfAListenerOrACallbackDoesNotLoseTheCall() {
         AsyncOrders orders = async.orders(
                 IdempotenceClientConfig.builder()
+                        .deadline(Duration.ofMinutes(2))
                         .listener(event -> {
                             ended.countDown();
                             throw new IllegalStateException("listener");

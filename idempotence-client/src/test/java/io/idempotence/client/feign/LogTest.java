@@ -31,6 +31,7 @@ class LogTest extends FeignTestBase {
     private final IdempotenceClientConfig silent = IdempotenceClientConfig.builder()
             .waitBound(Duration.ofMillis(1))
             .maxWait(Duration.ofMillis(5))
+            .deadline(Duration.ofMinutes(2))
             .build();
 
     private static Reply[] thrice(Reply reply) {
