@@ -27,6 +27,7 @@ import java.io.IOException;
 import java.net.Proxy;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -104,7 +105,10 @@ class ResendingFeignClientIT {
         return WireMockTestBase.target(
                 WireMockTestBase.install(
                         builder.options(WireMockTestBase.readTimeout(20_000)),
-                        IdempotenceClientConfig.builder().maxAttempts(1).build()),
+                        IdempotenceClientConfig.builder()
+                                .deadline(Duration.ofMinutes(2))
+                                .maxAttempts(1)
+                                .build()),
                 url);
     }
 

@@ -1,6 +1,8 @@
 package io.idempotence.it.client;
 
+import static io.idempotence.it.client.InterruptedResponsesIT.write;
 import static io.idempotence.it.client.ResendingFeignClientIT.endAfterALostResponse;
+import static io.idempotence.it.client.ResponseContract.WHOLE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
@@ -27,6 +29,7 @@ import org.apache.hc.core5.http.HttpException;
 import org.apache.hc.core5.http.io.support.ClassicRequestBuilder;
 import org.apache.hc.core5.util.TimeValue;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 import org.springframework.web.client.RestClient;
@@ -41,10 +44,24 @@ class ResendingHttpClientIT {
             "HTTP/1.1 503 Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
                     .getBytes(StandardCharsets.ISO_8859_1);
 
+    /** Its end is waited for. */
+    private static final Duration SHORT = Duration.ofSeconds(3);
+
+    private static final Duration LONG = Duration.ofMinutes(2);
+
     private final CloseableHttpClient http = HttpClients.custom()
             .disableAutomaticRetries()
             .addExecInterceptorLast("again", ResendingHttpClientIT::send)
             .build();
+
+    /** The first call loads classes, which may take longer than a short deadline. */
+    @BeforeAll
+    static void warmUp() throws IOException {
+        try (CloseableHttpClient client = HttpClients.createDefault();
+                RawServer server = RawServer.start((request, socket) -> write(socket, WHOLE))) {
+            assertThat(orders(client, server, LONG).create("x")).isEqualTo("whole");
+        }
+    }
 
     @AfterEach
     void closeHttp() throws IOException {
@@ -75,7 +92,7 @@ class ResendingHttpClientIT {
             executed.incrementAndGet();
             await().forever().until(() -> socket.getInputStream().read() < 0);
         })) {
-            assertUnknown(http, server);
+            assertUnknown(http, server, SHORT);
         }
         assertThat(executed).hasValue(1);
     }
@@ -86,7 +103,10 @@ class ResendingHttpClientIT {
         try (RawServer server = RawServer.start((request, socket) -> executed.incrementAndGet())) {
             RestClient orders = IdempotentRestClient.install(
                             RestClient.builder(),
-                            IdempotenceClientConfig.builder().maxAttempts(1).build())
+                            IdempotenceClientConfig.builder()
+                                    .deadline(LONG)
+                                    .maxAttempts(1)
+                                    .build())
                     .requestFactory(new HttpComponentsClientHttpRequestFactory(http))
                     .build();
             assertThatThrownBy(() -> orders.post()
@@ -115,7 +135,7 @@ class ResendingHttpClientIT {
                         .build();
                 RawServer server = RawServer.start(
                         (request, socket) -> socket.getOutputStream().write(UNAVAILABLE))) {
-            assertUnknown(repeating, server);
+            assertUnknown(repeating, server, SHORT);
         }
         assertThat(sent).hasValue(2);
     }
@@ -132,17 +152,20 @@ class ResendingHttpClientIT {
                     socket.getOutputStream().write(UNAVAILABLE);
                 })) {
             itself.set(server);
-            assertUnknown(repeating, server);
+            assertUnknown(repeating, server, LONG);
         }
     }
 
-    private static void assertUnknown(CloseableHttpClient client, RawServer server) {
+    private static Orders orders(CloseableHttpClient client, RawServer server, Duration deadline) {
         IdempotenceClientConfig config = IdempotenceClientConfig.builder()
-                .deadline(Duration.ofMillis(2_500))
+                .deadline(deadline)
                 .maxAttempts(1)
                 .build();
-        Orders orders = WireMockTestBase.target(
+        return WireMockTestBase.target(
                 WireMockTestBase.install(Feign.builder().client(new ApacheHttp5Client(client)), config), server.url());
-        assertThatThrownBy(() -> orders.create("x")).isInstanceOf(OutcomeUnknown.class);
+    }
+
+    private static void assertUnknown(CloseableHttpClient client, RawServer server, Duration deadline) {
+        assertThatThrownBy(() -> orders(client, server, deadline).create("x")).isInstanceOf(OutcomeUnknown.class);
     }
 }
