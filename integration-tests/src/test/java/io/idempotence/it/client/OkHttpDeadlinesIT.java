@@ -324,11 +324,12 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
     /** The caller reads it, when its call has ended in time. */
     @Test
     void deadlineDoesNotEndTheBodyOfAResponseThatCameInTime() throws Exception {
-        Duration deadline = Duration.ofSeconds(2);
-        String body = "x".repeat(250);
+        warmUp();
+        Duration deadline = Duration.ofSeconds(3);
+        String body = "x".repeat(350);
         try (RawServer server = RawServer.start((request, socket) -> {
             socket.getOutputStream()
-                    .write("HTTP/1.1 200 OK\r\nContent-Length: 250\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1));
+                    .write("HTTP/1.1 200 OK\r\nContent-Length: 350\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1));
             Drip.write(socket, body);
         })) {
             long began = System.nanoTime();

@@ -43,7 +43,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The ends of calls whose callers enqueue them, give up, or set a time limit of their own. */
 class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
-    private static final long SOON = 10;
+    private static final long SOON = 60;
 
     // ---- enqueue
 
@@ -116,7 +116,8 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
     /** OkHttp throws "Canceled" in place of a response, which would read as "not executed". */
     @ParameterizedTest
     @ValueSource(ints = {200, 400, 500})
-    void responseThatTheDeadlineOvertakesIsUnknown(int status) {
+    void responseThatTheDeadlineOvertakesIsUnknown(int status) throws IOException {
+        warmUp();
         alwaysGet(status(status));
         OkHttpClient client =
                 installed(fast().deadline(Duration.ofMillis(2_500)), OkHttpInterceptorOutcomeIT::awaitingItsEnd);
@@ -239,7 +240,7 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
     @Test
     void callThatIsCancelledWhileItWaitsEndsAtOnce() {
         alwaysGet(status(503).withHeader("Retry-After", "25"));
-        Call call = installed().newCall(order().build());
+        Call call = installed(fast().deadline(Duration.ofMinutes(2))).newCall(order().build());
         CompletableFuture<Response> response = enqueue(call);
         await().until(() -> attemptEvents.size() == 1);
         call.cancel();
@@ -250,7 +251,7 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
     @Test
     void callThatIsCancelledBetweenPollsIsUnknownAtOnce() throws InterruptedException {
         alwaysGet(refusal("in-progress", 409).withHeader("Retry-After", "25"));
-        Call call = installed().newCall(order().build());
+        Call call = installed(fast().deadline(Duration.ofMinutes(2))).newCall(order().build());
         InterruptedCaller caller = new InterruptedCaller(call::execute);
         await().until(() -> received().size() == 1 && caller.waits());
         call.cancel();
@@ -337,14 +338,16 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
 
     @Test
     void waitBeyondTheCallTimeoutIsNotBegun() throws IOException {
-        alwaysGet(status(503).withHeader("Retry-After", "5"));
-        OkHttpClient client = installed(fast(), builder -> builder.callTimeout(Duration.ofSeconds(3)));
+        alwaysGet(status(503).withHeader("Retry-After", "25"));
+        OkHttpClient client = installed(
+                fast().deadline(Duration.ofMinutes(2)), builder -> builder.callTimeout(Duration.ofSeconds(20)));
         assertThat(status(client, order())).isEqualTo(503);
         assertThat(received()).hasSize(1);
     }
 
     @Test
-    void deadlineShorterThanTheCallTimeoutHolds() {
+    void deadlineShorterThanTheCallTimeoutHolds() throws IOException {
+        warmUp();
         alwaysGet(ok().withFixedDelay(20_000));
         OkHttpClient client = installed(
                 fast().deadline(Duration.ofMillis(2_500)),
@@ -354,17 +357,18 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
 
     /** An interceptor in front used up a part of it, so it ends before the deadline that was taken from it. */
     @Test
-    void callTimeoutThatEndsTheCallKeepsTheTypeAsItsCause() {
+    void callTimeoutThatEndsTheCallKeepsTheTypeAsItsCause() throws IOException {
+        warmUp();
         try (RawServer server = RawServer.start((request, client) -> {
             Drip.forEver(client);
         })) {
             OkHttpClient client = installed(fast(), builder -> {
                 builder.interceptors().add(0, chain -> {
                     long began = System.nanoTime();
-                    await().until(() -> System.nanoTime() - began > TimeUnit.MILLISECONDS.toNanos(500));
+                    await().until(() -> System.nanoTime() - began > TimeUnit.MILLISECONDS.toNanos(2_500));
                     return chain.proceed(chain.request());
                 });
-                return builder.callTimeout(Duration.ofSeconds(4));
+                return builder.callTimeout(Duration.ofSeconds(6));
             });
             assertThatThrownBy(() -> send(client, to(server.url())))
                     .isExactlyInstanceOf(InterruptedIOException.class)
@@ -378,6 +382,7 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
     /** Without {@code install}'s own options: everything that is loaded is the default. */
     @Test
     void loadedConfigIsUsed() throws IOException {
+        warmUp();
         attempt(1, status(503));
         assertThat(ok(built(IdempotentOkHttp.install(plain())), order())).isEqualTo(OK);
         assertOneId();
