@@ -50,7 +50,7 @@ class FeignOkHttpTimeoutsIT extends WireMockTestBase {
         BaseBuilder<?, ?> builder =
                 async ? AsyncFeign.builder().client(client) : Feign.builder().client(client);
         return target(install(
-                builder.options(readTimeout(20_000)), fast().deadline(deadline).build()));
+                builder.options(readTimeout(120_000)), fast().deadline(deadline).build()));
     }
 
     private static Response throughAClone(Interceptor.Chain chain) throws IOException {
@@ -77,7 +77,7 @@ class FeignOkHttpTimeoutsIT extends WireMockTestBase {
                     clients.add(((RealCall) call).getClient());
                     return EventListener.NONE;
                 }),
-                Duration.ofSeconds(10));
+                Duration.ofSeconds(60));
         for (int i = 0; i < 3; i++) {
             assertThat(orders.create("x")).isEqualTo(OK);
         }
@@ -98,11 +98,11 @@ class FeignOkHttpTimeoutsIT extends WireMockTestBase {
                     }
                     return chain.proceed(chain.request());
                 }),
-                Duration.ofSeconds(15));
+                Duration.ofSeconds(60));
         assertThat(orders.create("x")).isEqualTo(OK);
         assertThat(seen).hasSize(2).allSatisfy(timeouts -> {
             assertThat(timeouts.connect()).isEqualTo(5_000);
-            assertThat(timeouts.read()).isBetween(5_001, 15_000);
+            assertThat(timeouts.read()).isBetween(5_001, 60_000);
             assertThat(timeouts.write()).isEqualTo(7_000);
         });
     }
@@ -117,9 +117,9 @@ class FeignOkHttpTimeoutsIT extends WireMockTestBase {
                     seen.add(Timeouts.of(chain));
                     return chain.proceed(chain.request());
                 }),
-                Duration.ofSeconds(15));
+                Duration.ofSeconds(60));
         assertThat(orders.unprotected("x")).isEqualTo(OK);
-        assertThat(seen).extracting(Timeouts::read).containsOnly(20_000);
+        assertThat(seen).extracting(Timeouts::read).containsOnly(120_000);
         provider.verify(postRequestedFor(urlEqualTo("/moved")));
     }
 }
