@@ -17,6 +17,7 @@ import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestScope;
 import jakarta.servlet.AsyncContext;
 import jakarta.servlet.http.HttpServletRequest;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -56,7 +57,10 @@ class OutboundCallsIT extends FilterTestBase {
                 },
                 null);
         toClose.add(server);
-        stock = IdempotentFeign.install(Feign.builder(), IdempotenceClientConfig.defaults())
+        IdempotenceClientConfig patient = IdempotenceClientConfig.builder()
+                .deadline(Duration.ofMinutes(2))
+                .build();
+        stock = IdempotentFeign.install(Feign.builder(), patient)
                 .target(Stock.class, server.uri("").toString());
     }
 
