@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 /** Tests that what reaches the provider in spite of a fault is paid, and nothing else is. */
 class LossyNetworkTest {
     private static final Duration READ_TIMEOUT = Duration.ofSeconds(3);
+    private static final Duration PATIENT = Duration.ofMinutes(2);
 
     private final FaultPlan plan = FaultPlan.ofSeed(1);
     private final Ledger ledger = new Ledger();
@@ -35,13 +36,15 @@ class LossyNetworkTest {
 
     @Test
     void lateResponseIsPaidAndTimesOut() throws Exception {
+        // The first request loads classes. On a busy machine that takes longer than the read timeout.
+        assertThatThrownBy(() -> pay(Fault.RESET_BEFORE, PATIENT)).isInstanceOf(IOException.class);
         assertThatThrownBy(() -> pay(Fault.RESPONSE_LATE, READ_TIMEOUT)).isInstanceOf(HttpTimeoutException.class);
         assertThat(payments()).isEqualTo(1);
     }
 
     @Test
     void resetBeforeIsNotPaid() throws Exception {
-        assertThatThrownBy(() -> pay(Fault.RESET_BEFORE, Duration.ofSeconds(20)))
+        assertThatThrownBy(() -> pay(Fault.RESET_BEFORE, PATIENT))
                 .isInstanceOf(IOException.class)
                 .isNotInstanceOf(HttpTimeoutException.class);
         assertThat(payments()).isZero();
