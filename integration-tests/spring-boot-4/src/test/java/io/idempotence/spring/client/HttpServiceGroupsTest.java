@@ -109,7 +109,7 @@ class HttpServiceGroupsTest {
                         .run(
                                 "--spring.main.banner-mode=off",
                                 "--spring.http.serviceclient.billing.base-url=" + proxy.url(),
-                                "--resilience4j.timelimiter.instances.billing.timeout-duration=3s",
+                                "--resilience4j.timelimiter.instances.billing.timeout-duration=5s",
                                 "--idempotence.client.clients.[billing#createOnce].retry.max-attempts=1")) {
             BillingExchange billing = application.getBean(BillingExchange.class);
             // The first call loads classes. On a busy machine that takes longer than its limit.
@@ -194,21 +194,30 @@ class HttpServiceGroupsTest {
         }
     }
 
+    /** The first call loads classes. On a busy machine that takes longer than its limit. */
     private static ConfigurableApplicationContext picking(LossyProxy proxy, String... properties) {
-        return new SpringApplicationBuilder(Application.class, OneThread.class)
+        ConfigurableApplicationContext application = new SpringApplicationBuilder(Application.class, OneThread.class)
                 .profiles("circuit-breakers")
                 .web(WebApplicationType.NONE)
                 .properties(properties)
-                .run("--spring.main.banner-mode=off", "--spring.http.serviceclient.picking.base-url=" + proxy.url());
+                .run(
+                        "--spring.main.banner-mode=off",
+                        "--spring.http.serviceclient.picking.base-url=" + proxy.url(),
+                        "--resilience4j.timelimiter.configs.default.timeout-duration=2s");
+        PickingExchange picking = application.getBean(PickingExchange.class);
+        await().until(() -> picking.create("tea").startsWith("order"));
+        await().until(() -> picking.createWithoutCause("tea").startsWith("order"));
+        proxy.forget();
+        return application;
     }
 
     /** The fallback always got a plain TimeoutException, as after a call that had not been executed. */
     @Test
     void fallbackSeesTheUnknownOutcomeWhenTheLimiterEndsTheCall() throws Exception {
         CountDownLatch held = new CountDownLatch(1);
-        OrdersProvider.shared().holdOrdersUntil(held);
         try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());
                 ConfigurableApplicationContext application = picking(proxy)) {
+            OrdersProvider.shared().holdOrdersUntil(held);
             PickingExchange picking = application.getBean(PickingExchange.class);
             assertThat(picking.create("tea"))
                     .isEqualTo("unknown, ID " + proxy.headers("Idempotency-Key").get(0));
@@ -223,12 +232,10 @@ class HttpServiceGroupsTest {
     @Test
     void callThatTheLimiterEndedInTheQueueOfItsThreadIsNeverSent() throws Exception {
         CountDownLatch held = new CountDownLatch(1);
-        OrdersProvider.shared().holdOrdersUntil(held);
         try (LossyProxy proxy = LossyProxy.before(OrdersProvider.shared().port());
-                ConfigurableApplicationContext application = picking(
-                        proxy,
-                        "resilience4j.timelimiter.configs.default.cancel-running-future=false",
-                        "resilience4j.timelimiter.configs.default.timeout-duration=500ms")) {
+                ConfigurableApplicationContext application =
+                        picking(proxy, "resilience4j.timelimiter.configs.default.cancel-running-future=false")) {
+            OrdersProvider.shared().holdOrdersUntil(held);
             ExecutorService one = application.getBean(ExecutorService.class);
             PickingExchange picking = application.getBean(PickingExchange.class);
             FutureTask<String> first = new FutureTask<>(() -> picking.create("tea"));

@@ -40,7 +40,7 @@ class CircuitBreakersTest extends OrdersConsumer {
         String create(@RequestBody String order);
     }
 
-    /** A client whose time limiter has the default of a second. */
+    /** A client whose time limiter ends long before the deadline. */
     @FeignClient(name = "hasty", url = "${proxy}")
     interface Hasty {
         @PostMapping("/orders")
@@ -64,7 +64,7 @@ class CircuitBreakersTest extends OrdersConsumer {
         }
     }
 
-    /** A client without a fallback. Of its time limiters, only that of {@code createAll} has the default of a second. */
+    /** A client without a fallback. Of its time limiters, only that of {@code createAll} ends before the deadline. */
     @FeignClient(name = "no-fallback", url = "${proxy}")
     interface NoFallback extends FallbacksTest.WithFallback {
         /** Its limiter is raised. */
@@ -88,13 +88,13 @@ class CircuitBreakersTest extends OrdersConsumer {
     static void start(CapturedOutput output) {
         application = run(
                 Application.class,
-                "idempotence.client.deadline=10s",
+                "resilience4j.timelimiter.configs.default.timeout-duration=3s",
                 "spring.cloud.openfeign.circuitbreaker.enabled=true",
-                "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
-                "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=30s",
-                "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=30s",
-                "resilience4j.timelimiter.instances.NoFallbackcreateBothStringString.timeout-duration=30s",
-                "resilience4j.timelimiter.instances.NoFallbackcreateOrReportString.timeout-duration=30s",
+                "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=3m",
+                "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=3m",
+                "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=3m",
+                "resilience4j.timelimiter.instances.NoFallbackcreateBothStringString.timeout-duration=3m",
+                "resilience4j.timelimiter.instances.NoFallbackcreateOrReportString.timeout-duration=3m",
                 "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
                 "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms");
         application.getBean(Hasty.class);
@@ -102,11 +102,11 @@ class CircuitBreakersTest extends OrdersConsumer {
         application.getBean(NoFallback.class);
         assertThat(output)
                 .contains(
-                        "circuit breaker HastycreateString gives up calls of Feign client hasty after 1s, but they may"
-                                + " take 10s (idempotence.client.deadline)")
+                        "circuit breaker HastycreateString gives up calls of Feign client hasty after 3s, but they may"
+                                + " take 2m (idempotence.client.deadline)")
                 .contains("resilience4j.timelimiter.instances.HastycreateString.timeout-duration")
                 // one of its default methods
-                .contains("gives up calls of Feign client no-fallback after 1s")
+                .contains("gives up calls of Feign client no-fallback after 3s")
                 .doesNotContain("Feign client patient");
         // The first call loads classes. On a busy machine that takes longer than the limit of the others.
         application.getBean(Patient.class).create("tea");

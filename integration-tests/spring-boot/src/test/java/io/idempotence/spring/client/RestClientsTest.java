@@ -59,7 +59,7 @@ class RestClientsTest extends OrdersConsumer {
         application = run(
                 Application.class,
                 "idempotence.client.rest-clients=all",
-                "idempotence.client.clients.short.deadline=500ms");
+                "idempotence.client.clients.short.deadline=2s");
     }
 
     static Stream<Named<ClientHttpRequestFactory>> factories() {
@@ -113,7 +113,7 @@ class RestClientsTest extends OrdersConsumer {
                             .retrieve()
                             .body(String.class))
                     .isInstanceOf(OutcomeUnknown.class);
-            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(5));
+            assertThat(Duration.ofNanos(System.nanoTime() - before)).isLessThan(Duration.ofSeconds(30));
         } finally {
             held.countDown();
         }
