@@ -65,7 +65,7 @@ class ClientObservationTest {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
                         IdempotenceClientAutoConfiguration.class, IdempotenceObservationAutoConfiguration.class))
-                .withPropertyValues("idempotence.client.retry.wait=1ms")
+                .withPropertyValues("idempotence.client.retry.wait=1ms", "idempotence.client.deadline=2m")
                 .withBean(ObservationRegistry.class, () -> registry)
                 .withBean(IdempotenceClientListener.class, () -> heard::add)
                 .run(context -> observe(context.getBean(IdempotenceClientConfig.class)));
@@ -105,7 +105,7 @@ class ClientObservationTest {
         new ApplicationContextRunner()
                 .withConfiguration(AutoConfigurations.of(
                         IdempotenceClientAutoConfiguration.class, IdempotenceObservationAutoConfiguration.class))
-                .withPropertyValues("idempotence.client.retry.wait=1ms")
+                .withPropertyValues("idempotence.client.retry.wait=1ms", "idempotence.client.deadline=2m")
                 .withBean(ObservationRegistry.class, () -> registry)
                 .run(context -> IdempotentRestClient.install(orders, context.getBean(IdempotenceClientConfig.class))
                         .build()

@@ -7,6 +7,7 @@ import io.idempotence.IdempotenceId;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.OutcomeUnknown;
+import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
@@ -44,6 +45,9 @@ import org.springframework.web.service.invoker.HttpServiceProxyFactory;
 
 /** Calls that no declared interface makes: they may go to third parties, which would execute a retried request twice. */
 class UndeclaredRestClientsTest {
+    private static final IdempotenceClientConfig PATIENT =
+            IdempotenceClientConfig.builder().deadline(Duration.ofMinutes(2)).build();
+
     private static LossyProxy proxy;
 
     interface OrdersExchange {
@@ -53,7 +57,7 @@ class UndeclaredRestClientsTest {
 
     private final ApplicationContextRunner runner = new ApplicationContextRunner()
             .withConfiguration(AutoConfigurations.of(IdempotenceClientAutoConfiguration.class))
-            .withPropertyValues("idempotence.client.retry.wait=1ms")
+            .withPropertyValues("idempotence.client.retry.wait=1ms", "idempotence.client.deadline=2m")
             .withBean(RestClient.Builder.class, RestClient::builder)
             .withBean(RestTemplate.class, () -> new RestTemplate())
             .withUserConfiguration(Exchange.class);
@@ -162,7 +166,7 @@ class UndeclaredRestClientsTest {
                 "IDEMPOTENCE_CLIENT_RESTCLIENTS=all",
                 "IDEMPOTENCE_CLIENT_REST_CLIENTS=all",
                 "idempotence.client.clients.[HOST].enabled=true",
-                "idempotence.client.clients.[HOST].deadline=9s",
+                "idempotence.client.clients.[HOST].deadline=3m",
                 "idempotence.client.clients.[HOST#POST].retry.max-attempts=2"
             })
     void carryAnIdIfASettingRequiresIt(String property) {
@@ -199,8 +203,7 @@ class UndeclaredRestClientsTest {
                 Named.of("attribute", client -> send(order(client).attribute(IdempotentRestClient.IDEMPOTENT, true))),
                 Named.of(
                         "installed by the application",
-                        client ->
-                                send(order(IdempotentRestClient.install(client, IdempotenceClientConfig.defaults())))));
+                        client -> send(order(IdempotentRestClient.install(client, PATIENT)))));
     }
 
     @ParameterizedTest
