@@ -27,6 +27,7 @@ final class FeignCalls implements WebApplication.Calls {
     FeignCalls(String url) {
         IdempotenceClientConfig config = IdempotenceClientConfig.builder()
                 .waitBound(Duration.ofMillis(1))
+                .deadline(Duration.ofMinutes(2))
                 .build();
         Feign.Builder builder = Feign.builder();
         IdempotentFeign.install(builder, config);

@@ -1,7 +1,9 @@
 package io.idempotence.it.redeploy;
 
+import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
@@ -14,8 +16,12 @@ import okhttp3.Response;
 
 /** Calls of the web application over OkHttp, which is closed as its documentation asks for. */
 final class OkHttpCalls implements WebApplication.Calls {
-    private final OkHttpClient client =
-            IdempotentOkHttp.install(new OkHttpClient.Builder()).build();
+    private final OkHttpClient client = IdempotentOkHttp.install(
+                    new OkHttpClient.Builder(),
+                    IdempotenceClientConfig.builder()
+                            .deadline(Duration.ofMinutes(2))
+                            .build())
+            .build();
     private final String url;
 
     OkHttpCalls(String url) {

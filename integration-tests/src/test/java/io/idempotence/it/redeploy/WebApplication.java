@@ -12,6 +12,7 @@ import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -31,10 +32,15 @@ public final class WebApplication implements ServletContextListener {
     @Override
     public void contextInitialized(ServletContextEvent event) {
         ServletContext context = event.getServletContext();
-        idempotence = Idempotence.builder(RedisIdempotenceStorage.connect(context.getInitParameter("redis")))
+        idempotence = Idempotence.builder(RedisIdempotenceStorage.builder(context.getInitParameter("redis"))
+                        .timeouts(Duration.ofSeconds(20), Duration.ofSeconds(20))
+                        .build())
                 .namespace(context.getInitParameter("namespace"))
                 .build();
-        IdempotenceFilter.install(context, idempotence);
+        IdempotenceFilter.builder(idempotence)
+                .maxWait(Duration.ofMinutes(1))
+                .build()
+                .install(context);
         String provider = context.getInitParameter("provider");
         calls = context.getInitParameter("client").equals("okhttp")
                 ? new OkHttpCalls(provider)
