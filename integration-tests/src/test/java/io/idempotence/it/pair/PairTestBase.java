@@ -175,7 +175,7 @@ abstract class PairTestBase {
             }
             Map<String, String> responses = new TreeMap<>();
             for (int i = 0; i < callers; i++) {
-                responses.put(Integer.toString(i), results.get(i).get(90, TimeUnit.SECONDS));
+                responses.put(Integer.toString(i), results.get(i).get(6, TimeUnit.MINUTES));
             }
             return responses;
         } finally {
