@@ -31,7 +31,7 @@ public final class Http {
 
     public static HttpRequest request(String method, URI uri, String id, String body, String... headers) {
         HttpRequest.Builder request = HttpRequest.newBuilder(uri)
-                .timeout(Duration.ofSeconds(60))
+                .timeout(Duration.ofMinutes(5))
                 .method(method, HttpRequest.BodyPublishers.ofString(body));
         if (id != null) {
             request.header("Idempotency-Key", id);

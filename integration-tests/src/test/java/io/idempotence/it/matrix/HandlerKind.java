@@ -248,7 +248,7 @@ enum HandlerKind {
         AsyncContext startAsync(boolean args) {
             request.setAttribute(STARTED, "yes");
             AsyncContext async = args ? request.startAsync(request, response) : request.startAsync();
-            async.setTimeout(3_000);
+            async.setTimeout(60_000);
             return async;
         }
 

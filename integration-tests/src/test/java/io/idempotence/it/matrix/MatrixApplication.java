@@ -142,8 +142,8 @@ final class MatrixApplication {
 
     static void await(CountDownLatch latch) {
         try {
-            if (!latch.await(20, TimeUnit.SECONDS)) {
-                throw new IllegalStateException("nothing happened for 20 s");
+            if (!latch.await(2, TimeUnit.MINUTES)) {
+                throw new IllegalStateException("nothing happened for 2 min");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
