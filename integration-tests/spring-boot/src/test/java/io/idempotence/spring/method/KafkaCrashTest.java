@@ -111,7 +111,7 @@ class KafkaCrashTest {
                     .redirectErrorStream(true)
                     .start();
             // Reading its output cannot be interrupted.
-            CompletableFuture.delayedExecutor(90, TimeUnit.SECONDS).execute(process::destroyForcibly);
+            CompletableFuture.delayedExecutor(180, TimeUnit.SECONDS).execute(process::destroyForcibly);
             return new ConsumerProcess(process, process.inputReader());
         }
 
@@ -141,7 +141,10 @@ class KafkaCrashTest {
 
     public static void main(String[] args) throws IOException {
         new SpringApplicationBuilder(Consumer.class)
-                .properties("spring.main.web-application-type=none", "spring.application.name=consumer")
+                .properties(
+                        "spring.main.web-application-type=none",
+                        "spring.application.name=consumer",
+                        "idempotence.server.redis.timeout=20s")
                 .run(args);
         awaitTheEndOfTheTest();
     }
@@ -235,7 +238,7 @@ class KafkaCrashTest {
             return pay("completed");
         }
 
-        @Idempotent(id = "#id", operation = "refuse", lease = "2s", maxWait = "20s")
+        @Idempotent(id = "#id", operation = "refuse", lease = "10s", maxWait = "60s")
         public String refuse(String id) {
             String paid = pay("refused");
             endOf("refused");
@@ -245,8 +248,8 @@ class KafkaCrashTest {
         @Idempotent(
                 id = "#id",
                 operation = "take-over",
-                lease = "2s",
-                maxWait = "20s",
+                lease = "10s",
+                maxWait = "60s",
                 onAbandoned = OnAbandoned.RE_EXECUTE)
         public String takeOver(String id) {
             boolean takenOver = IdempotentExecution.current().get(0).takenOver();
