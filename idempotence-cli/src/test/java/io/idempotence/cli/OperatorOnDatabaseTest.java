@@ -185,7 +185,7 @@ class OperatorOnDatabaseTest {
     /** The tool hung, because the driver of PostgreSQL ignores the login timeout of the DriverManager. */
     @Test
     @Tag("all") // takes ten seconds
-    @Timeout(60)
+    @Timeout(300)
     void postgreSqlThatAcceptsAndNeverRespondsIsThree() throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
             assertThat(execute("stats", "--jdbc", "jdbc:postgresql://127.0.0.1:" + silent.getLocalPort() + "/orders"))

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The example in a process of its own. Its servers run from a directory of their own, by which they are found. */
-@Timeout(120)
+@Timeout(480)
 @EnabledOnOs(value = OS.LINUX, disabledReason = "finds servers by /proc and resets SIGINT by GNU env")
 @Tag("all")
 class CtrlCTest {
@@ -82,7 +82,7 @@ class CtrlCTest {
 
     private static void await(Callable<Boolean> moment) {
         Awaitility.await()
-                .atMost(Duration.ofSeconds(60))
+                .atMost(Duration.ofMinutes(2))
                 .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(5))
                 .until(moment);
@@ -94,9 +94,9 @@ class CtrlCTest {
         Thread reader = new Thread(() -> demo.inputReader().lines().forEach(line -> {}), "output");
         reader.setDaemon(true);
         reader.start();
-        assertThat(demo.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(demo.waitFor(2, TimeUnit.MINUTES)).isTrue();
         Awaitility.await()
-                .atMost(Duration.ofMinutes(1))
+                .atMost(Duration.ofMinutes(2))
                 .untilAsserted(() -> assertThat(servers().stream().map(CtrlCTest::commandLine))
                         .isEmpty());
     }

@@ -58,7 +58,7 @@ class CommittedTransactionsTest {
         HikariDataSource pool = new HikariDataSource();
         pool.setJdbcUrl(url);
         pool.setUsername(user);
-        pool.setConnectionTimeout(2_000);
+        pool.setConnectionTimeout(20_000);
         JdbcTemplate jdbc = new JdbcTemplate(pool);
         jdbc.execute("create table effect (id varchar(100) not null, what varchar(100))");
         jdbc.execute("create table single (id varchar(100) primary key)");

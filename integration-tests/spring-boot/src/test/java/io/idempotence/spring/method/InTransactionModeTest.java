@@ -63,7 +63,7 @@ class InTransactionModeTest {
         HikariDataSource pool = new HikariDataSource();
         pool.setJdbcUrl(postgres.getJdbcUrl("postgres", "postgres"));
         pool.setUsername("postgres");
-        pool.setConnectionTimeout(2_000);
+        pool.setConnectionTimeout(20_000);
         return pool;
     }
 

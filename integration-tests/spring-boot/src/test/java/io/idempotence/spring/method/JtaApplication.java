@@ -50,7 +50,7 @@ class JtaApplication {
         jdbc.execute("create table late (id varchar(100), unique (id) deferrable initially deferred)");
         return AgroalDataSource.from(new AgroalDataSourceConfigurationSupplier()
                 .connectionPoolConfiguration(pool -> pool.maxSize(10)
-                        .acquisitionTimeout(Duration.ofSeconds(5))
+                        .acquisitionTimeout(Duration.ofMinutes(1))
                         .transactionIntegration(new NarayanaTransactionIntegration(
                                 com.arjuna.ats.jta.TransactionManager.transactionManager(),
                                 new TransactionSynchronizationRegistryImple()))

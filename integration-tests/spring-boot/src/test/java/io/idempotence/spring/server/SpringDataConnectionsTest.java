@@ -179,7 +179,7 @@ class SpringDataConnectionsTest {
             void keepRecords(F connections) throws Exception {
         started(connections);
         try (IdempotenceStorage storage =
-                RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(5)))) {
+                RedisIdempotenceStorage.over(SpringDataCommands.of(connections, Duration.ofSeconds(20)))) {
             keepRecords(storage, connections.getClass().getSimpleName());
         } finally {
             connections.destroy();

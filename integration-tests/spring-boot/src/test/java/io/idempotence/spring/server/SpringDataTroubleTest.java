@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.as;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
+import static org.awaitility.Awaitility.await;
 
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import io.idempotence.server.CapturedLog;
@@ -75,7 +76,7 @@ class SpringDataTroubleTest {
     }
 
     private IdempotenceStorage storage(Driver driver, EmbeddedRedis server) throws Exception {
-        return storage(driver, server, Duration.ofSeconds(5));
+        return storage(driver, server, Duration.ofSeconds(20));
     }
 
     private IdempotenceStorage storage(Driver driver, EmbeddedRedis server, Duration timeout) throws Exception {
@@ -85,6 +86,11 @@ class SpringDataTroubleTest {
         ((SmartLifecycle) connections).start();
         toDestroy.add((DisposableBean) connections);
         return RedisIdempotenceStorage.over(SpringDataCommands.of(connections, timeout));
+    }
+
+    /** The first claim connects and loads classes. On a busy machine that takes longer than the timeout. */
+    private static void warmUp(IdempotenceStorage storage) {
+        await().ignoreExceptions().untilAsserted(() -> Claims.claim(storage, Claims.newKey()));
     }
 
     @ParameterizedTest
@@ -123,7 +129,7 @@ class SpringDataTroubleTest {
     void aRedisThatGoesDownMayHaveClaimed(Driver driver) throws Exception {
         EmbeddedRedis failing = EmbeddedRedis.start();
         IdempotenceStorage storage = storage(driver, failing, WAITED_FOR);
-        Claims.claim(storage, Claims.newKey());
+        warmUp(storage);
         failing.close();
         assertThatThrownBy(() -> storage.claim(Claims.request(Claims.newKey())))
                 .isInstanceOfSatisfying(
@@ -135,7 +141,7 @@ class SpringDataTroubleTest {
     @Test
     void aReplyThatLettuceWaitsForInVainIsNamed() throws Exception {
         IdempotenceStorage storage = storage(Driver.LETTUCE, redis, WAITED_FOR);
-        Claims.claim(storage, Claims.newKey());
+        warmUp(storage);
         jedis.clientPause(60_000);
         assertThatThrownBy(() -> storage.find(Claims.newKey()))
                 .isInstanceOfSatisfying(
