@@ -47,6 +47,13 @@ class CircuitBreakersTest extends OrdersConsumer {
         String create(@RequestBody String order);
     }
 
+    /** A client that is never called. Its time limiter has the default of a second. */
+    @FeignClient(name = "as-by-default", url = "${proxy}")
+    interface AsByDefault {
+        @PostMapping("/orders")
+        String create(@RequestBody String order);
+    }
+
     /** A client whose retry is one of {@code resilience4j.retry.instances}. */
     @FeignClient(name = "of-resilience4j", url = "${proxy}")
     interface OfResilience4j {
@@ -76,7 +83,8 @@ class CircuitBreakersTest extends OrdersConsumer {
 
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(clients = {Patient.class, Hasty.class, OfResilience4j.class, NoFallback.class})
+    @EnableFeignClients(
+            clients = {Patient.class, Hasty.class, AsByDefault.class, OfResilience4j.class, NoFallback.class})
     static class Application {
         @Bean
         Fallbacks fallbacks() {
@@ -88,8 +96,9 @@ class CircuitBreakersTest extends OrdersConsumer {
     static void start(CapturedOutput output) {
         application = run(
                 Application.class,
-                "resilience4j.timelimiter.configs.default.timeout-duration=3s",
                 "spring.cloud.openfeign.circuitbreaker.enabled=true",
+                "resilience4j.timelimiter.instances.HastycreateString.timeout-duration=3s",
+                "resilience4j.timelimiter.instances.NoFallbackcreateAllString.timeout-duration=3s",
                 "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=3m",
                 "resilience4j.timelimiter.instances.OfResilience4jcreateString.timeout-duration=3m",
                 "resilience4j.timelimiter.instances.NoFallbackcreateString.timeout-duration=3m",
@@ -98,6 +107,7 @@ class CircuitBreakersTest extends OrdersConsumer {
                 "resilience4j.retry.instances.of-resilience4j.max-attempts=2",
                 "resilience4j.retry.instances.of-resilience4j.wait-duration=1ms");
         application.getBean(Hasty.class);
+        application.getBean(AsByDefault.class);
         application.getBean(Patient.class);
         application.getBean(NoFallback.class);
         assertThat(output)
@@ -105,6 +115,7 @@ class CircuitBreakersTest extends OrdersConsumer {
                         "circuit breaker HastycreateString gives up calls of Feign client hasty after 3s, but they may"
                                 + " take 2m (idempotence.client.deadline)")
                 .contains("resilience4j.timelimiter.instances.HastycreateString.timeout-duration")
+                .contains("gives up calls of Feign client as-by-default after 1s")
                 // one of its default methods
                 .contains("gives up calls of Feign client no-fallback after 3s")
                 .doesNotContain("Feign client patient");
