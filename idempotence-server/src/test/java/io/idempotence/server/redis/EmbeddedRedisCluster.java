@@ -13,28 +13,34 @@ import redis.clients.jedis.Jedis;
 public final class EmbeddedRedisCluster implements AutoCloseable {
     private static final int SLOTS = 16_384;
 
+    /** A busy machine pauses a node for less, so that the others do not take it for dead. */
+    private static final Duration PATIENT = Duration.ofMinutes(1);
+
     private final List<EmbeddedRedis> nodes = new ArrayList<>();
     private final List<EmbeddedRedis> replicas = new ArrayList<>();
+    private final Duration nodeTimeout;
 
-    private EmbeddedRedisCluster() {}
+    private EmbeddedRedisCluster(Duration nodeTimeout) {
+        this.nodeTimeout = nodeTimeout;
+    }
 
     /** Starts three primaries that share the slots evenly, and waits until each says that the cluster is up. */
     public static EmbeddedRedisCluster start() {
-        return start(3, 0);
+        return start(3, 0, PATIENT);
     }
 
-    /** The same, and a replica follows the first one. The other two are the majority that makes it a primary. */
+    /** The same, and a replica follows the first one. The other two are the majority that soon makes it a primary if the first one fails. */
     static EmbeddedRedisCluster startWithReplica() {
-        return start(3, 1);
+        return start(3, 1, Duration.ofSeconds(2));
     }
 
     /** The same with two primaries, each of which has a replica that follows it. */
     static EmbeddedRedisCluster startReplicated() {
-        return start(2, 2);
+        return start(2, 2, PATIENT);
     }
 
-    private static EmbeddedRedisCluster start(int primaries, int replicas) {
-        EmbeddedRedisCluster cluster = new EmbeddedRedisCluster();
+    private static EmbeddedRedisCluster start(int primaries, int replicas, Duration nodeTimeout) {
+        EmbeddedRedisCluster cluster = new EmbeddedRedisCluster(nodeTimeout);
         try {
             cluster.form(primaries);
             cluster.replicate(replicas);
@@ -78,8 +84,9 @@ public final class EmbeddedRedisCluster implements AutoCloseable {
         awaitAll(node -> nodes.indexOf(node) >= first || replicas.contains(node) || node.hasReplica());
     }
 
-    private static EmbeddedRedis startNode() {
-        return EmbeddedRedis.start("--cluster-enabled", "yes", "--cluster-node-timeout", "2000");
+    private EmbeddedRedis startNode() {
+        return EmbeddedRedis.start(
+                "--cluster-enabled", "yes", "--cluster-node-timeout", Long.toString(nodeTimeout.toMillis()));
     }
 
     private void awaitAll(Predicate<EmbeddedRedis> condition) {
