@@ -90,9 +90,14 @@ public final class EmbeddedRedis implements AutoCloseable {
 
     /** Starts a Sentinel that watches a primary. */
     static EmbeddedRedis startSentinel(String name, EmbeddedRedis primary) {
+        return startSentinel(name, primary, EmbeddedRedisSentinel.PATIENT);
+    }
+
+    /** The same, and the Sentinel takes a primary that has not replied for so long for dead. */
+    static EmbeddedRedis startSentinel(String name, EmbeddedRedis primary, Duration downAfter) {
         try {
             Path directory = Files.createTempDirectory("embedded-redis");
-            Path configuration = EmbeddedRedisSentinel.configuration(directory, primary, name);
+            Path configuration = EmbeddedRedisSentinel.configuration(directory, primary, name, downAfter);
             return startWith(RedisBinary.chosen(), directory, List.of(configuration.toString(), "--sentinel"));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -178,7 +183,9 @@ public final class EmbeddedRedis implements AutoCloseable {
     public Jedis jedis() {
         return new Jedis(
                 new HostAndPort(host(), port),
-                DefaultJedisClientConfig.builder().timeoutMillis(5_000).build());
+                DefaultJedisClientConfig.builder()
+                        .timeoutMillis((int) PATIENCE.toMillis())
+                        .build());
     }
 
     /** Whether another server copies this one by now. */

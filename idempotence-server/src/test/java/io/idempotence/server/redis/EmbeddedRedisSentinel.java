@@ -15,6 +15,9 @@ public final class EmbeddedRedisSentinel implements AutoCloseable {
     /** What the Sentinels call their primary. */
     public static final String NAME = "payments";
 
+    /** A busy machine pauses a primary for less, so that it is not replaced unasked. */
+    static final Duration PATIENT = Duration.ofMinutes(1);
+
     private final EmbeddedRedis primary;
     private final EmbeddedRedis replica;
     private final List<EmbeddedRedis> sentinels = new ArrayList<>();
@@ -24,15 +27,24 @@ public final class EmbeddedRedisSentinel implements AutoCloseable {
         this.replica = replica;
     }
 
-    /** Starts them, and waits until every Sentinel reports all the others. */
+    /** Starts them, and waits until every Sentinel reports all the others. Only a test replaces the primary. */
     public static EmbeddedRedisSentinel start() {
+        return start(PATIENT);
+    }
+
+    /** The same, and the Sentinels soon replace a primary that is dead. */
+    static EmbeddedRedisSentinel startQuick() {
+        return start(Duration.ofMillis(500));
+    }
+
+    private static EmbeddedRedisSentinel start(Duration downAfter) {
         EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
         EmbeddedRedis replica = EmbeddedRedis.start(
                 "--appendonly", "yes", "--replicaof", primary.host(), Integer.toString(primary.port()));
         EmbeddedRedisSentinel group = new EmbeddedRedisSentinel(primary, replica);
         try {
             for (int i = 0; i < 3; i++) {
-                group.sentinels.add(EmbeddedRedis.startSentinel(NAME, primary));
+                group.sentinels.add(EmbeddedRedis.startSentinel(NAME, primary, downAfter));
             }
             Awaitility.await()
                     .atMost(Duration.ofMinutes(1))
@@ -44,14 +56,14 @@ public final class EmbeddedRedisSentinel implements AutoCloseable {
         }
     }
 
-    static Path configuration(Path directory, EmbeddedRedis primary, String name) {
+    static Path configuration(Path directory, EmbeddedRedis primary, String name, Duration downAfter) {
         try {
             return Files.writeString(
                     directory.resolve("sentinel.conf"),
                     String.join(
                             "\n",
                             "sentinel monitor " + name + " " + primary.host() + " " + primary.port() + " 2",
-                            "sentinel down-after-milliseconds " + name + " 500",
+                            "sentinel down-after-milliseconds " + name + " " + downAfter.toMillis(),
                             "sentinel failover-timeout " + name + " 5000",
                             ""));
         } catch (IOException e) {

@@ -34,7 +34,7 @@ class RedisSentinelTest {
     @Test
     @DisplayName("P2: a claim that a replica has outlives its primary")
     void aClaimOutlivesItsPrimary() {
-        try (EmbeddedRedisSentinel own = EmbeddedRedisSentinel.start();
+        try (EmbeddedRedisSentinel own = EmbeddedRedisSentinel.startQuick();
                 RedisIdempotenceStorage storage = EmbeddedRedis.builder(own.addresses())
                         .sentinel(EmbeddedRedisSentinel.NAME)
                         .build();
