@@ -31,7 +31,7 @@ final class CrashingPayment {
         StorageKey key = new StorageKey(args[1]);
         Step last = Step.valueOf(args[2]);
         JdbcIdempotenceStorage storage =
-                JdbcIdempotenceStorage.builder(dataSource).inTransaction().build();
+                Databases.storage(dataSource).inTransaction().build();
         Claim claim = Claims.claim(storage, key, LEASE);
         at(Step.CLAIMED, last);
         try (Connection business = dataSource.getConnection()) {

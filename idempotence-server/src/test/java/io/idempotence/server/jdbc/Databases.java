@@ -141,7 +141,12 @@ public enum Databases {
      * pauses. If it is left open, it does nothing by itself that could reach the log of another test.
      */
     public JdbcIdempotenceStorage.Builder storage() {
-        return JdbcIdempotenceStorage.builder(pool())
+        return storage(pool());
+    }
+
+    /** The same on a data source of the test's own. */
+    static JdbcIdempotenceStorage.Builder storage(DataSource dataSource) {
+        return JdbcIdempotenceStorage.builder(dataSource)
                 .statementTimeout(Duration.ofSeconds(20))
                 .cleanUpEvery(Duration.ZERO);
     }

@@ -53,7 +53,7 @@ class JdbcFaultsTest {
             config.setMaximumPoolSize(1);
             config.setConnectionTimeout(300);
         })) {
-            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(one).build();
+            JdbcIdempotenceStorage storage = Databases.storage(one).build();
             try (Connection held = one.getConnection()) {
                 assertThat(held.isValid(1)).isTrue();
                 assertUnavailable(() -> storage.claim(Claims.request(key)), "no free connection");
@@ -75,13 +75,14 @@ class JdbcFaultsTest {
     @ParameterizedTest
     @EnumSource
     void lockedRowIsUnavailableAfterTheStatementTimeout(Databases databases) throws Exception {
-        JdbcIdempotenceStorage storage = builder(databases).build();
+        JdbcIdempotenceStorage storage = databases.storage().createIfMissing().build();
+        JdbcIdempotenceStorage impatient = builder(databases).build();
         Claim claim = Claims.claim(storage, key);
         try (Connection other = databases.pool().getConnection();
                 Statement lock = other.createStatement()) {
             other.setAutoCommit(false);
             lock.execute("SELECT id FROM idempotence_record WHERE id = '" + key.value() + "' FOR UPDATE");
-            assertUnavailable(() -> storage.complete(claim, new byte[1], Claims.RETENTION), "timeout");
+            assertUnavailable(() -> impatient.complete(claim, new byte[1], Claims.RETENTION), "timeout");
             other.rollback();
         }
         assertThat(storage.complete(claim, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());
@@ -119,7 +120,7 @@ class JdbcFaultsTest {
                 signal("CONT", backend);
             }
             // The claim may have been stored although its reply was lost: the same owner may run (T2).
-            assertThat(storage.claim(request)).isInstanceOf(ClaimResult.Claimed.class);
+            assertThat(Databases.storage(one).build().claim(request)).isInstanceOf(ClaimResult.Claimed.class);
         }
     }
 
@@ -128,7 +129,7 @@ class JdbcFaultsTest {
         builder(Databases.H2).build();
         try (HikariDataSource manual = Databases.H2.newPool(config -> config.setAutoCommit(false))) {
             SpyDataSource spy = new SpyDataSource(manual);
-            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+            JdbcIdempotenceStorage storage = Databases.storage(spy).build();
             spy.otherCalls.clear();
             spy.failing = "setNetworkTimeout";
 
@@ -151,7 +152,7 @@ class JdbcFaultsTest {
     void deadlockIsRetriedAndReportedIfItStays(Databases databases) {
         SpyDataSource spy = new SpyDataSource(databases.pool());
         JdbcIdempotenceStorage storage =
-                JdbcIdempotenceStorage.builder(spy).createIfMissing().build();
+                Databases.storage(spy).createIfMissing().build();
         SQLException deadlock = new SQLException("key=" + key, "40001", 1213);
         spy.failNext(deadlock, deadlock);
         assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.Claimed.class);
@@ -221,7 +222,7 @@ class JdbcFaultsTest {
                 lent.rollback();
             }
             SpyDataSource spy = new SpyDataSource(one);
-            JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(spy).build();
+            JdbcIdempotenceStorage storage = Databases.storage(spy).build();
             spy.otherCalls.clear();
             Claim claim = Claims.claim(storage, key);
             storage.complete(claim, new byte[1], Claims.RETENTION);
@@ -252,7 +253,7 @@ class JdbcFaultsTest {
     @ParameterizedTest
     @EnumSource
     void corruptRecordIsNeverRunAndCanBeDeleted(Databases databases) {
-        JdbcIdempotenceStorage storage = builder(databases).build();
+        JdbcIdempotenceStorage storage = databases.storage().createIfMissing().build();
         for (String damage : new String[] {"state = 'X'", "format = 2"}) {
             StorageKey damaged = Claims.newKey();
             Claim claim = Claims.claim(storage, damaged);
@@ -275,8 +276,8 @@ class JdbcFaultsTest {
     void recordThatIsClaimedWhileItIsDeletedIsKept(Databases databases) {
         SpyDataSource spy = new SpyDataSource(databases.pool());
         JdbcIdempotenceStorage operator =
-                JdbcIdempotenceStorage.builder(spy).createIfMissing().build();
-        JdbcIdempotenceStorage other = builder(databases).build();
+                Databases.storage(spy).createIfMissing().build();
+        JdbcIdempotenceStorage other = databases.storage().build();
         operator.release(Claims.claim(operator, key), Claims.RETENTION);
         IdempotenceRecord released = operator.find(key).orElseThrow();
 

@@ -184,10 +184,7 @@ class JdbcInTransactionTest {
 
     private static JdbcIdempotenceStorage spied(Databases databases, SpyDataSource spy) {
         createTable(databases);
-        return JdbcIdempotenceStorage.builder(spy)
-                .createIfMissing()
-                .inTransaction()
-                .build();
+        return Databases.storage(spy).createIfMissing().inTransaction().build();
     }
 
     /** It was reported as changed, because it had lost its row. */

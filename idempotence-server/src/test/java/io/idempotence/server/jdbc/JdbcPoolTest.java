@@ -42,7 +42,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A small connection pool that business code and storage share. */
 class JdbcPoolTest {
     private static final int CONNECTIONS = 2;
-    private static final Duration LEASE = Duration.ofMillis(600);
+    private static final Duration LEASE = Duration.ofSeconds(3);
 
     private final IdempotenceId id = IdempotenceId.of("order-" + UUID.randomUUID());
     private final AtomicInteger runs = new AtomicInteger();
@@ -53,9 +53,8 @@ class JdbcPoolTest {
         config.setConnectionTimeout(2_500);
     });
     /** With connections of its own. */
-    private final JdbcIdempotenceStorage elsewhere = JdbcIdempotenceStorage.builder(Databases.POSTGRESQL.pool())
-            .createIfMissing()
-            .build();
+    private final JdbcIdempotenceStorage elsewhere =
+            Databases.POSTGRESQL.storage().createIfMissing().build();
 
     private final IdempotenceAdmin admin = IdempotenceAdmin.of(elsewhere, "default");
 
@@ -82,7 +81,7 @@ class JdbcPoolTest {
     }
 
     private Idempotence idempotence(IdempotencePolicy policy) {
-        return Idempotence.builder(JdbcIdempotenceStorage.builder(pool).build())
+        return Idempotence.builder(Databases.storage(pool).build())
                 .policy(policy)
                 .listener((event, which) -> events.add(event))
                 .build();

@@ -57,6 +57,6 @@ class JdbcServerCrashTest {
     private static IdempotenceStorage storage(EmbeddedPostgres postgres) {
         PGSimpleDataSource dataSource = new PGSimpleDataSource();
         dataSource.setUrl(postgres.getJdbcUrl("postgres", "postgres"));
-        return JdbcIdempotenceStorage.builder(dataSource).createIfMissing().build();
+        return Databases.storage(dataSource).createIfMissing().build();
     }
 }

@@ -55,6 +55,7 @@ class OvertakenOwnersIT extends FilterTestBase {
         storage = JdbcIdempotenceStorage.builder(postgres.getPostgresDatabase())
                 .createIfMissing()
                 .inTransaction()
+                .statementTimeout(Duration.ofSeconds(20))
                 .build();
     }
 
