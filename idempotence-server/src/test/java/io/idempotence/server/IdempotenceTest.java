@@ -238,8 +238,8 @@ class IdempotenceTest {
     @Test
     void aHandlerLongerThanItsLeaseKeepsItsClaim() throws Exception {
         Idempotence idempotence = idempotence(IdempotencePolicy.builder()
-                // Renewed soon enough although the machine pauses for two seconds.
-                .lease(Duration.ofMillis(3_500))
+                // Renewed soon enough although the machine pauses for three seconds.
+                .lease(Duration.ofSeconds(5))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build());
         Idempotence other = idempotence(idempotence.policy());
@@ -247,7 +247,7 @@ class IdempotenceTest {
             long start = System.nanoTime();
             await().pollInterval(Duration.ofMillis(20)).until(() -> {
                 assertThat(refusalOf(() -> other.execute(id, this::work))).isEqualTo(Refusal.IN_PROGRESS);
-                return System.nanoTime() - start > Duration.ofMillis(4_500).toNanos();
+                return System.nanoTime() - start > Duration.ofMillis(5_500).toNanos();
             });
             return work();
         });
@@ -267,14 +267,20 @@ class IdempotenceTest {
                     }
                 }),
                 IdempotencePolicy.defaults());
-        idempotence.engine().claim(IdempotentCall.of(IdempotenceId.of("long")), IdempotencePolicy.defaults());
+        idempotence
+                .engine()
+                .claim(
+                        IdempotentCall.of(IdempotenceId.of("long")),
+                        IdempotencePolicy.builder().lease(Duration.ofHours(1)).build());
         idempotence
                 .engine()
                 .claim(
                         IdempotentCall.of(id),
-                        IdempotencePolicy.builder().lease(Duration.ofMillis(90)).build());
-        // Looks at the pace of the long lease would take twice as long as this waits.
-        await().until(() -> renewed.size() >= 20);
+                        IdempotencePolicy.builder()
+                                .lease(Duration.ofMillis(500))
+                                .build());
+        // Looks at the pace of the long lease would take many times as long as this waits.
+        await().until(() -> renewed.size() >= 10);
         assertThat(renewed).containsOnly(StorageKey.of("orders", "", "", id));
     }
 
