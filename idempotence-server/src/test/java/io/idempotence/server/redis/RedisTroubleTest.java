@@ -95,7 +95,7 @@ class RedisTroubleTest {
         assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(refusal);
     }
 
-    /** The result, once no attempt is refused as in progress any more. */
+    /** The result, once no attempt is refused any more. A busy machine may take longer than the storage waits. */
     private String awaitResult(Idempotence idempotence) {
         AtomicReference<String> result = new AtomicReference<>();
         await().until(() -> {
@@ -103,7 +103,7 @@ class RedisTroubleTest {
                 result.set(idempotence.execute(id, this::work));
                 return true;
             } catch (ExecutionRefusedException e) {
-                assertThat(e.refusal()).isEqualTo(Refusal.IN_PROGRESS);
+                assertThat(e.refusal()).isIn(Refusal.IN_PROGRESS, Refusal.STORAGE_UNAVAILABLE);
                 return false;
             }
         });
@@ -138,14 +138,25 @@ class RedisTroubleTest {
         slowAtTheClaim(wire::holdReplies);
     }
 
+    /** The result of an execution that meets the trouble once it runs. On a busy machine, earlier attempts may be refused. */
+    private String onceClaimed(Idempotence idempotence, Runnable trouble) {
+        return await().ignoreException(ExecutionRefusedException.class)
+                .until(
+                        () -> idempotence.execute(
+                                id,
+                                first(
+                                        () -> {
+                                            events.clear();
+                                            trouble.run();
+                                        },
+                                        this::work)),
+                        result -> true);
+    }
+
     private void slowAtTheEnd(Runnable slow) throws Exception {
         Idempotence idempotence = overWire(IdempotencePolicy.defaults());
 
-        assertThat(idempotence.execute(id, () -> {
-                    slow.run();
-                    return work();
-                }))
-                .isEqualTo("run 1");
+        assertThat(onceClaimed(idempotence, slow)).isEqualTo("run 1");
 
         assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
         wire.letGo();
@@ -227,22 +238,18 @@ class RedisTroubleTest {
     @DisplayName("P3, T14: Redis away for longer than the lease: after a take-over, the late owner writes nothing")
     void awayForLongerThanTheLeaseAndTakenOver() throws Exception {
         IdempotencePolicy reExecute = IdempotencePolicy.builder()
-                .lease(Duration.ofMillis(300))
+                .lease(Duration.ofSeconds(1))
                 .onAbandoned(OnAbandoned.RE_EXECUTE)
                 .build();
         Idempotence cutOff = overWire(reExecute);
         Idempotence other = over(redis.connect(), reExecute);
 
-        String late = cutOff.execute(
-                id,
-                first(
-                        () -> {
-                            wire.holdRequests();
-                            assertThat(awaitResult(other)).isEqualTo("run 1");
-                            // What the late owner had sent while it was cut off arrives now: renewals of a lost claim.
-                            wire.letGo();
-                        },
-                        this::work));
+        String late = onceClaimed(cutOff, () -> {
+            wire.holdRequests();
+            assertThat(awaitResult(other)).isEqualTo("run 1");
+            // What the late owner had sent while it was cut off arrives now: renewals of a lost claim.
+            wire.letGo();
+        });
 
         assertThat(late).isEqualTo("run 1");
         assertThat(runs).hasValue(2);
