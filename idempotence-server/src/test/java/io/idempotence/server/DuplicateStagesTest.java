@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 class DuplicateStagesTest {
     private static final Duration LONG = Duration.ofMinutes(1);
     private static final Duration SHORT = Duration.ofMillis(20);
-    private static final Duration SOON = Duration.ofSeconds(10);
+    private static final Duration SOON = Duration.ofMinutes(1);
 
     private final IdempotenceStorage storage = IdempotenceStorage.inMemory();
     private final ThreadLimit limit = new ThreadLimit();

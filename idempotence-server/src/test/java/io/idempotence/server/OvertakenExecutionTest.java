@@ -52,7 +52,7 @@ class OvertakenExecutionTest {
         CompletableFuture<Decision> waiter =
                 Duplicates.claim(attempts.idempotence, IdempotentCall.of(ID), POLICY, Duration.ofMinutes(5));
         assertThat(second.finish(Verdict.RELEASE, OWN)).isEmpty();
-        assertThat(refusal(Optional.of(waiter.orTimeout(20, TimeUnit.SECONDS).join())))
+        assertThat(refusal(Optional.of(waiter.orTimeout(1, TimeUnit.MINUTES).join())))
                 .isEqualTo(Refusal.IN_PROGRESS);
 
         ClaimedExecution third = next();
