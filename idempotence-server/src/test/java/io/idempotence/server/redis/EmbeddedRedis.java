@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -160,6 +161,11 @@ public final class EmbeddedRedis implements AutoCloseable {
         return RedisIdempotenceStorage.builder(addresses)
                 .client(patientClient().build())
                 .pool(patientPool());
+    }
+
+    /** The same for a URI. */
+    static RedisIdempotenceStorage.Builder builder(URI uri) {
+        return RedisIdempotenceStorage.builder(uri).timeouts(PATIENCE, PATIENCE).pool(patientPool());
     }
 
     /** The settings of a client that waits for replies longer than a busy machine pauses. */

@@ -92,11 +92,11 @@ class RedisSentinelTest {
                 jedis.aclSetUser("default", "resetpass", ">secret");
             }
             RedisIdempotenceStorage.Builder builder =
-                    RedisIdempotenceStorage.builder(sentinel.address()).sentinel(EmbeddedRedisSentinel.NAME);
+                    EmbeddedRedis.builder(sentinel.address()).sentinel(EmbeddedRedisSentinel.NAME);
             assertThatThrownBy(builder::build).isInstanceOf(StorageUnavailableException.class);
 
             builder.sentinelClient(
-                    DefaultJedisClientConfig.builder().password("secret").build());
+                    EmbeddedRedis.patientClient().password("secret").build());
             try (RedisIdempotenceStorage storage = builder.build()) {
                 Claims.claim(storage, Claims.newKey());
             }

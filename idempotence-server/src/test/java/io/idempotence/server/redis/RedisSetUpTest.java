@@ -130,13 +130,12 @@ class RedisSetUpTest {
                 jedis.aclSetUser("app", "on", ">s3cret", "~idem:*", "+@all", "-info", "-cluster");
             }
             URI uri = URI.create("redis://app:s3cret@" + redis.address());
-            assertThatThrownBy(
-                            () -> RedisIdempotenceStorage.builder(uri).strict().build())
+            assertThatThrownBy(() -> EmbeddedRedis.builder(uri).strict().build())
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("give the user the right to INFO")
                     .hasMessageNotContaining("s3cret");
             try (CapturedLog log = CapturedLog.of(RedisIdempotenceStorage.class)) {
-                RedisIdempotenceStorage.connect(uri).close();
+                EmbeddedRedis.builder(uri).build().close();
                 assertThat(log.warnings()).isEmpty();
             }
         }

@@ -81,7 +81,7 @@ class RedisTlsTest {
     @Test
     void aTrustedCertificateForTheHostIsEnough() {
         StorageKey key = Claims.newKey();
-        try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.connect(uri)) {
+        try (RedisIdempotenceStorage storage = EmbeddedRedis.builder(uri).build()) {
             Claim claim = Claims.claim(storage, key);
             assertThat(storage.claim(Claims.request(key))).isInstanceOf(ClaimResult.InProgress.class);
             assertThat(storage.renew(claim, Claims.LEASE)).isEqualTo(new WriteResult.Done());
@@ -105,7 +105,7 @@ class RedisTlsTest {
     }
 
     private static void assertRefusedAtStart() {
-        assertThatThrownBy(() -> RedisIdempotenceStorage.connect(uri))
+        assertThatThrownBy(() -> EmbeddedRedis.builder(uri).build())
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("Redis at " + uri.getHost() + ":" + uri.getPort() + " cannot be used: " + REASON)
                 .hasMessageNotContaining("s3cret");
@@ -115,7 +115,7 @@ class RedisTlsTest {
     @Test
     void aWrongPasswordIsRefusedWithoutShowingIt() {
         URI wrong = URI.create(uri.toString().replace("s3cret", "wr0ng"));
-        assertThatThrownBy(() -> RedisIdempotenceStorage.connect(wrong))
+        assertThatThrownBy(() -> EmbeddedRedis.builder(wrong).build())
                 .isInstanceOf(StorageUnavailableException.class)
                 .hasMessageContaining("denies the user or the password")
                 .hasMessageNotContaining("wr0ng");
@@ -126,7 +126,8 @@ class RedisTlsTest {
     void nothingRunsWhenTheCertificateIsNoLongerTrusted() throws Exception {
         AtomicInteger runs = new AtomicInteger();
         IdempotenceId id = IdempotenceId.of(UUID.randomUUID().toString());
-        try (Idempotence idempotence = Idempotence.over(RedisIdempotenceStorage.connect(uri));
+        try (Idempotence idempotence =
+                        Idempotence.over(EmbeddedRedis.builder(uri).build());
                 CapturedLog log = CapturedLog.of(Idempotence.class)) {
             present(certificate(UNKNOWN, "localhost"));
             disconnectAll();

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.providers.PooledConnectionProvider;
 
@@ -35,7 +36,7 @@ class PooledRedisTest {
     @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void connectionThatIsOpenedWhileOthersAreDroppedIsUsed() {
         HostAndPort address = new HostAndPort(redis.host(), redis.port());
-        PooledRedis.Limits limits = new PooledRedis.Limits(1, Duration.ofSeconds(1), Duration.ofSeconds(1));
+        PooledRedis.Limits limits = new PooledRedis.Limits(1, Duration.ofSeconds(20), Duration.ofSeconds(20));
         AtomicInteger opened = new AtomicInteger();
         AtomicReference<PooledRedis.SharedServer> server = new AtomicReference<>();
         try (PooledConnectionProvider provider = new PooledConnectionProvider(address);
@@ -43,7 +44,9 @@ class PooledRedisTest {
             server.set(pooled.new SharedServer(() -> {
                 opened.incrementAndGet();
                 server.get().dropConnections();
-                return new Connection(address);
+                return new Connection(
+                        address,
+                        DefaultJedisClientConfig.builder().timeoutMillis(20_000).build());
             }));
             try (Connection connection = server.get().connection()) {
                 assertThat(connection.ping()).isTrue();

@@ -11,6 +11,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
 /** Tests of how long a round trip may take. */
@@ -24,13 +25,18 @@ class RoundTripSenderTest {
         RoundTripSender pipeline = new RoundTripSender(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {}, now::get);
         try (ScriptedRedis redis =
                         new ScriptedRedis((command, out) -> ScriptedRedis.write(out, ScriptedRedis.usual(command)));
-                Connection connection = new Connection(redis.address()) {
-                    @Override
-                    public Object getOne() {
-                        now.addAndGet(late.toNanos());
-                        return super.getOne();
-                    }
-                }) {
+                Connection connection =
+                        new Connection(
+                                redis.address(),
+                                DefaultJedisClientConfig.builder()
+                                        .timeoutMillis(20_000)
+                                        .build()) {
+                            @Override
+                            public Object getOne() {
+                                now.addAndGet(late.toNanos());
+                                return super.getOne();
+                            }
+                        }) {
             connection.connect();
             return pipeline.exchange(
                     connection,
