@@ -213,17 +213,24 @@ class BackgroundWritesTest {
 
     // ---- the end
 
+    /** Writes whose end is not given up while a busy machine pauses. */
+    private BackgroundWrites patient() {
+        return new BackgroundWrites(
+                events, guard, THREADS, 1, IdempotenceEvent.UNKNOWN, now::get, Duration.ofMinutes(1));
+    }
+
     @Test
     void closingTriesWaitingWritesOnceMoreAndLaterOnesOnce() {
-        retry(id, 0);
+        BackgroundWrites patient = patient();
+        patient.retry(id, 0, RETENTION, this::write, ends::incrementAndGet);
         awaitTriesAfter(0);
         int before = tries.get();
-        background.close();
+        patient.close();
         assertThat(tries.get()).isBetween(before + 1, before + 2);
         int last = tries.get();
-        retry(id, 0);
+        patient.retry(id, 0, RETENTION, this::write, ends::incrementAndGet);
         assertThat(tries).hasValue(last + 1);
-        background.add(id, Duration.ofHours(1), ends::incrementAndGet);
+        patient.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(ends).hasValue(1);
         assertThat(tries).hasValue(last + 1);
         assertThat(told).containsExactly("UNKNOWN order-1", "UNKNOWN order-1");
@@ -231,10 +238,11 @@ class BackgroundWritesTest {
 
     @Test
     void closingRunsDelayedTasksUnlessTheyMayBeDropped() {
-        background.add(id, Duration.ofHours(1), ends::incrementAndGet);
+        BackgroundWrites patient = patient();
+        patient.add(id, Duration.ofHours(1), ends::incrementAndGet);
         assertThat(scheduler.later(Duration.ofHours(1), tries::incrementAndGet)).isNotNull();
-        background.close();
-        background.close();
+        patient.close();
+        patient.close();
         scheduler.close();
         scheduler.close();
         assertThat(scheduler.later(Duration.ZERO, tries::incrementAndGet)).isNull();

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 /** The end of background writes in a process that can start no thread, or too few (T22). */
 class ClosingWithoutThreadsTest {
     private static final Duration RETENTION = Duration.ofHours(24);
-    private static final Duration SHORT_CLOSING = Duration.ofSeconds(1);
+    private static final Duration SHORT_CLOSING = Duration.ofSeconds(3);
     private static final Duration LONG_CLOSING = Duration.ofMinutes(1);
 
     private final IdempotenceId first = IdempotenceId.of("order-1");

@@ -295,7 +295,7 @@ class CompletionAfterResponseTest {
         });
         closing.await();
         long before = storage.count(Call.RENEW);
-        await().until(() -> storage.count(Call.RENEW), count -> count >= before + 5);
+        await().until(() -> storage.count(Call.RENEW), count -> count >= before + 2);
         assertThat(closed).isNotDone();
 
         storageWorks.countDown();

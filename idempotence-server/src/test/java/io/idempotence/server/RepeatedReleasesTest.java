@@ -122,7 +122,7 @@ class RepeatedReleasesTest {
     @DisplayName("T12: it is no overlap if the lease was renewed between the handler's end and the release")
     void aReleaseAfterARenewalIsNoOverlap() {
         neverSend(Call.RENEW);
-        ClaimedExecution late = run(Duration.ofSeconds(1));
+        ClaimedExecution late = run(Duration.ofSeconds(2));
         await().until(() -> late.lease().mayBeOver());
         neverSend(Call.RENEW, Call.RELEASE);
         fail(late);
@@ -139,7 +139,7 @@ class RepeatedReleasesTest {
     @DisplayName("T12: it is reported as a release although the lease was over: the handler had ended before")
     void aReleaseAfterTheLeaseIsReported() {
         neverSend(Call.RENEW, Call.RELEASE);
-        ClaimedExecution execution = run(Duration.ofSeconds(2));
+        ClaimedExecution execution = run(Duration.ofSeconds(3));
         fail(execution);
         await().until(() -> execution.lease().mayBeOver());
         loseTheReplyToTheSecondRelease(which -> Claims.claim(memory, which), Call.RENEW);
@@ -181,7 +181,7 @@ class RepeatedReleasesTest {
     @DisplayName("T12: what an operator released is not reported as released by the handler that could not")
     void aReleaseByAnOperatorIsNotReported() {
         neverSend(Call.RENEW, Call.RELEASE);
-        ClaimedExecution execution = run(Duration.ofSeconds(1));
+        ClaimedExecution execution = run(Duration.ofSeconds(2));
         StorageKey key = execution.key();
         fail(execution);
         await().until(() -> memory.find(key).orElseThrow().state() == State.ABANDONED);
