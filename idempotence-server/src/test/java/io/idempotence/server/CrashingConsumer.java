@@ -9,7 +9,7 @@ import java.util.concurrent.CountDownLatch;
 /** A process that begins all messages it was given and finishes none of them, until it is killed. */
 final class CrashingConsumer {
     static final String MIDDLE = "in the middle";
-    static final Duration LEASE = Duration.ofMillis(600);
+    static final Duration LEASE = Duration.ofSeconds(2);
 
     private CrashingConsumer() {}
 
@@ -19,6 +19,8 @@ final class CrashingConsumer {
         Idempotence idempotence = Idempotence.builder(EmbeddedRedis.connect(args[0]))
                 .policy(IdempotencePolicy.builder().lease(LEASE).build())
                 .build();
+        // The first execution of a JVM may take longer than the lease.
+        Idempotence.over(EmbeddedRedis.connect(args[0])).execute(IdempotenceId.of("first"), () -> "done");
         for (String message : messages) {
             Thread thread = new Thread(() -> {
                 try {
