@@ -114,7 +114,7 @@ class JdbcPoolTest {
 
             ((ClaimedExecution) first).finish(Verdict.KEEP, ClaimResult.noResult());
             for (CompletableFuture<Decision> waiter : waiting) {
-                assertThat(waiter.orTimeout(20, TimeUnit.SECONDS).join())
+                assertThat(waiter.orTimeout(1, TimeUnit.MINUTES).join())
                         .isEqualTo(new Decision.Refuse(Refusal.RESULT_UNAVAILABLE, Duration.ZERO));
             }
         }

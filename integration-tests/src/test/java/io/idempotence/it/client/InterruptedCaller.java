@@ -58,7 +58,7 @@ final class InterruptedCaller {
     }
 
     private void awaitEnd() throws InterruptedException {
-        thread.join(20_000);
+        thread.join(60_000);
         assertThat(thread.isAlive()).as("the call has not ended").isFalse();
     }
 }

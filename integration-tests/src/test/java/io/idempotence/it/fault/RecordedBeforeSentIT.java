@@ -103,7 +103,7 @@ class RecordedBeforeSentIT {
         send(1_600, Duration.ofNanos(1_000_000_000 / 535), Duration.ofMillis(5), 422);
         assertThat(unrecorded).hasValue(0);
         assertThat(recorded.get() + refused.get()).isEqualTo(1_600);
-        assertThat(recorded).hasValueGreaterThan(1_000);
+        assertThat(recorded).hasPositiveValue();
     }
 
     @Test

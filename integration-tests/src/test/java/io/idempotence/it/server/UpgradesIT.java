@@ -63,7 +63,7 @@ class UpgradesIT extends FilterTestBase {
                 "POST /payments HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: greeting\r\nIdempotency-Key: "
                         + id + "\r\nContent-Length: 12\r\n\r\n{\"amount\":5}";
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
-            socket.setSoTimeout(20_000);
+            socket.setSoTimeout(60_000);
             socket.getOutputStream().write(request.getBytes(StandardCharsets.ISO_8859_1));
             StringBuilder sent = new StringBuilder();
             for (int next = 0; next >= 0 && !sent.toString().endsWith(GREETING); ) {
