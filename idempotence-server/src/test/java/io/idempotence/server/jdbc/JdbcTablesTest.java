@@ -249,8 +249,10 @@ class JdbcTablesTest {
     @Test
     void expiredRowsAreDeletedByDefaultAndNotWhereItIsTurnedOff() {
         Set<Thread> before = cleaners();
-        try (JdbcIdempotenceStorage storage =
-                Databases.storage(Databases.H2.pool()).createIfMissing().build()) {
+        try (JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(Databases.H2.pool())
+                .createIfMissing()
+                .statementTimeout(Duration.ofSeconds(20))
+                .build()) {
             assertThat(storage).isNotNull();
             assertThat(cleanersSince(before)).hasSize(1);
         }
