@@ -295,7 +295,7 @@ class CompletionAfterResponseTest {
         });
         closing.await();
         long before = storage.count(Call.RENEW);
-        await().until(() -> storage.count(Call.RENEW), count -> count >= before + 2);
+        await().until(() -> storage.count(Call.RENEW), count -> count >= before + 4);
         assertThat(closed).isNotDone();
 
         storageWorks.countDown();

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class DuplicateWaitEventsTest {
     private static final Duration LONG = Duration.ofMinutes(5);
     private static final IdempotencePolicy POLICY = IdempotencePolicy.defaults();
-    /** Renewed after a second, so that the loss is soon seen, and long enough that three can begin to wait within it. */
+    /** Renewed after 1.3 s, so that the loss is soon seen, and long enough that three can begin to wait within it. */
     private static final IdempotencePolicy SHORT_LEASE =
             IdempotencePolicy.builder().lease(Duration.ofSeconds(4)).build();
 

@@ -165,14 +165,14 @@ class LeaseTroubleTest {
         });
         // Renewed soon enough although the machine pauses for some seconds.
         IdempotencePolicy policy =
-                LONGER_LEASE.toBuilder().lease(Duration.ofSeconds(8)).build();
+                LONGER_LEASE.toBuilder().lease(Duration.ofSeconds(6)).build();
         assertThat(provider.idempotence(policy).execute(ID, provider::work)).isEqualTo("run 1");
 
         long renewals = storage.count(Call.RENEW);
         Idempotence other = provider.over(memory, policy);
         await().until(() -> {
             assertThat(provider.refusal(other)).isEqualTo(Refusal.IN_PROGRESS);
-            return storage.count(Call.RENEW) >= renewals + 2;
+            return storage.count(Call.RENEW) >= renewals + 3;
         });
         down.set(false);
         await().until(() -> memory.find(KEY).orElseThrow().state() == State.COMPLETED);

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The converter of a handler's buffered response into the result of its execution. */
+/** The encoder of a handler's buffered response into the result of its execution. */
 final class ResponseEncoder {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 

@@ -94,7 +94,7 @@ public final class EmbeddedRedis implements AutoCloseable {
         return startSentinel(name, primary, EmbeddedRedisSentinel.PATIENT);
     }
 
-    /** The same, and the Sentinel takes a primary that has not replied for so long for dead. */
+    /** The same. The Sentinel regards a primary as dead after that time without a reply. */
     static EmbeddedRedis startSentinel(String name, EmbeddedRedis primary, Duration downAfter) {
         try {
             Path directory = Files.createTempDirectory("embedded-redis");

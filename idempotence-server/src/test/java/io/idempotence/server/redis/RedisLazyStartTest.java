@@ -166,8 +166,7 @@ class RedisLazyStartTest {
             wire.holdReplies();
             try (RedisIdempotenceStorage storage =
                     RedisIdempotenceStorage.builder(wire.address()).lazyStart().build()) {
-                // On a busy machine the second one may come after the second in which it is refused for the first one's
-                // failure.
+                // On a busy machine, the second call may come when the failure of the first one no longer counts.
                 await().until(() -> {
                     assertThatThrownBy(() -> storage.claim(Claims.request(key)))
                             .isInstanceOf(StorageUnavailableException.class);

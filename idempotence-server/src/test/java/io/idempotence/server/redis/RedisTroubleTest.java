@@ -18,9 +18,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -95,15 +97,15 @@ class RedisTroubleTest {
         assertThat(refusalOf(() -> idempotence.execute(id, this::work))).isEqualTo(refusal);
     }
 
-    /** The result, once no attempt is refused any more. A busy machine may take longer than the storage waits. */
-    private String awaitResult(Idempotence idempotence) {
+    /** The result, once no attempt is refused any more as in progress, or as one of {@code others}. */
+    private String awaitResult(Idempotence idempotence, Refusal... others) {
         AtomicReference<String> result = new AtomicReference<>();
         await().until(() -> {
             try {
                 result.set(idempotence.execute(id, this::work));
                 return true;
             } catch (ExecutionRefusedException e) {
-                assertThat(e.refusal()).isIn(Refusal.IN_PROGRESS, Refusal.STORAGE_UNAVAILABLE);
+                assertThat(EnumSet.of(Refusal.IN_PROGRESS, others)).contains(e.refusal());
                 return false;
             }
         });
@@ -120,7 +122,8 @@ class RedisTroubleTest {
         assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
         assertThat(runs).hasValue(0);
         wire.letGo();
-        assertThat(awaitResult(idempotence)).isEqualTo("run 1");
+        // A busy machine may take longer than the calls over the wire may.
+        assertThat(awaitResult(idempotence, Refusal.STORAGE_UNAVAILABLE)).isEqualTo("run 1");
         assertThat(awaitResult(over(redis.connect(), IdempotencePolicy.defaults())))
                 .isEqualTo("run 1");
         assertThat(runs).hasValue(1);
@@ -140,12 +143,14 @@ class RedisTroubleTest {
 
     /** The result of an execution that meets the trouble once it runs. On a busy machine, earlier attempts may be refused. */
     private String onceClaimed(Idempotence idempotence, Runnable trouble) {
-        return await().ignoreException(ExecutionRefusedException.class)
+        AtomicBoolean begun = new AtomicBoolean();
+        return await().ignoreExceptionsMatching(e -> e instanceof ExecutionRefusedException && !begun.get())
                 .until(
                         () -> idempotence.execute(
                                 id,
                                 first(
                                         () -> {
+                                            begun.set(true);
                                             events.clear();
                                             trouble.run();
                                         },
@@ -160,7 +165,8 @@ class RedisTroubleTest {
 
         assertThat(events).contains(IdempotenceEvent.STORAGE_ERROR);
         wire.letGo();
-        assertThat(awaitResult(idempotence)).isEqualTo("run 1");
+        // A busy machine may take longer than the calls over the wire may.
+        assertThat(awaitResult(idempotence, Refusal.STORAGE_UNAVAILABLE)).isEqualTo("run 1");
         assertThat(runs).hasValue(1);
         assertThat(events).doesNotContain(IdempotenceEvent.FENCED, IdempotenceEvent.LOST);
     }

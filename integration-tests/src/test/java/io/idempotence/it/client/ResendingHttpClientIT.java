@@ -44,7 +44,7 @@ class ResendingHttpClientIT {
             "HTTP/1.1 503 Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
                     .getBytes(StandardCharsets.ISO_8859_1);
 
-    /** Its end is waited for. */
+    /** For calls that last until their deadline. */
     private static final Duration SHORT = Duration.ofSeconds(3);
 
     private static final Duration LONG = Duration.ofMinutes(2);

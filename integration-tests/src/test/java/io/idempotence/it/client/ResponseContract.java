@@ -265,7 +265,7 @@ abstract class ResponseContract extends WireMockTestBase {
         events.clear();
     }
 
-    /** Calls with a short deadline, until a pause of the machine does not use it up before {@code met}. */
+    /** Repeats a call with a short deadline until it has come as far as {@code met} before that. */
     final End orderUntil(BooleanSupplier met, ClientUnderTest client) {
         for (int i = 0; i < 20; i++) {
             provider.resetRequests();

@@ -103,7 +103,8 @@ class RecordedBeforeSentIT {
         send(1_600, Duration.ofNanos(1_000_000_000 / 535), Duration.ofMillis(5), 422);
         assertThat(unrecorded).hasValue(0);
         assertThat(recorded.get() + refused.get()).isEqualTo(1_600);
-        assertThat(recorded).hasPositiveValue();
+        // The others are refused, if the machine is too slow for the rate.
+        assertThat(recorded).hasValueGreaterThan(160);
     }
 
     @Test

@@ -77,7 +77,7 @@ class RedeployIT {
 
     @Test
     void leavesNoThreadAndNoClassLoaderBehind() throws Exception {
-        assertLeavesNothingBehind("feign", LIBRARIES, Duration.ofMinutes(2));
+        assertLeavesNothingBehind("feign", LIBRARIES, Duration.ofSeconds(50));
     }
 
     /** Threads of OkHttp and of Okio end when they had nothing to do for a minute. */

@@ -115,7 +115,7 @@ class FallbacksTest extends OrdersConsumer {
         application = warm(Application.class);
     }
 
-    /** The first calls load classes. On a busy machine that takes longer than their limit. */
+    /** An application whose clients have made their first calls, which load classes and may take longer than their limit. */
     private static ConfigurableApplicationContext warm(Class<?> configuration) {
         ConfigurableApplicationContext started = started(configuration, LIMIT);
         for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {

@@ -238,7 +238,7 @@ class KafkaCrashTest {
             return pay("completed");
         }
 
-        @Idempotent(id = "#id", operation = "refuse", lease = "10s", maxWait = "60s")
+        @Idempotent(id = "#id", operation = "refuse", lease = "5s", maxWait = "60s")
         public String refuse(String id) {
             String paid = pay("refused");
             endOf("refused");
@@ -248,7 +248,7 @@ class KafkaCrashTest {
         @Idempotent(
                 id = "#id",
                 operation = "take-over",
-                lease = "10s",
+                lease = "5s",
                 maxWait = "60s",
                 onAbandoned = OnAbandoned.RE_EXECUTE)
         public String takeOver(String id) {

@@ -22,7 +22,7 @@ class RoundTripSenderTest {
     /** The replies to the given number of calls, each of which comes late to this process. */
     private static List<List<Object>> repliesThatComeAfter(Duration late, int calls) throws Exception {
         AtomicLong now = new AtomicLong();
-        RoundTripSender pipeline = new RoundTripSender(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {}, now::get);
+        RoundTripSender sender = new RoundTripSender(LONGEST_REPLY, null, new LargeRoundTrips(), () -> {}, now::get);
         try (ScriptedRedis redis =
                         new ScriptedRedis((command, out) -> ScriptedRedis.write(out, ScriptedRedis.usual(command)));
                 Connection connection =
@@ -38,7 +38,7 @@ class RoundTripSenderTest {
                             }
                         }) {
             connection.connect();
-            return pipeline.exchange(
+            return sender.exchange(
                     connection,
                     List.of(Stream.generate(() -> QueuedCalls.find("key"))
                             .limit(calls)
