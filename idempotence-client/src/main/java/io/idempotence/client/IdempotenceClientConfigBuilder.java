@@ -276,9 +276,9 @@ public final class IdempotenceClientConfigBuilder {
                 new RetryBudgets(settings));
     }
 
-    private <T> IdempotenceClientConfigBuilder put(ClientSetting<T> key, T value) {
-        T checked = key.check(Objects.requireNonNull(value, "value"), key.propertyName(), SettingValue.BUILDER);
-        values.put(key, new SettingValue(checked, key.propertyName(), SettingValue.BUILDER));
+    private <T> IdempotenceClientConfigBuilder put(ClientSetting<T> setting, T value) {
+        T checked = setting.check(Objects.requireNonNull(value, "value"), setting.propertyName(), SettingValue.BUILDER);
+        values.put(setting, new SettingValue(checked, setting.propertyName(), SettingValue.BUILDER));
         return this;
     }
 }

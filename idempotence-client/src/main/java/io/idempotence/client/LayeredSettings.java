@@ -61,11 +61,11 @@ final class LayeredSettings {
     LayeredSettings forMethod(String name, String method) {
         String qualified = name + METHOD_SEPARATOR + method;
         Map<ClientSetting<?>, SettingValue> own = clients.getOrDefault(qualified, Map.of());
-        own.forEach((key, setting) -> {
-            if (key.propertyName().startsWith("budget.")) {
+        own.forEach((setting, given) -> {
+            if (setting.propertyName().startsWith("budget.")) {
                 throw new IdempotenceConfigException(
-                        setting.spelling(),
-                        setting.source(),
+                        given.spelling(),
+                        given.source(),
                         "a budget belongs to a client, not to one of its methods; set it for the client");
             }
         });
@@ -85,18 +85,18 @@ final class LayeredSettings {
         return clients.containsKey(name);
     }
 
-    <T> T get(ClientSetting<T> key) {
-        T value = find(key);
+    <T> T get(ClientSetting<T> setting) {
+        T value = find(setting);
         if (value == null) {
-            throw new IllegalStateException(key.propertyName() + " has no default");
+            throw new IllegalStateException(setting.propertyName() + " has no default");
         }
         return value;
     }
 
     @SuppressWarnings("unchecked")
-    private <T> @Nullable T find(ClientSetting<T> key) {
-        SettingValue setting = values.get(key);
-        return setting == null ? key.standard() : (T) setting.value();
+    private <T> @Nullable T find(ClientSetting<T> setting) {
+        SettingValue given = values.get(setting);
+        return given == null ? setting.standard() : (T) given.value();
     }
 
     private void check() {
@@ -160,19 +160,19 @@ final class LayeredSettings {
      * The exception for two settings that contradict each other. It contains the source of the one that was set, so that a person can find
      * it.
      */
-    private IdempotenceConfigException misfit(ClientSetting<?> key, String message, ClientSetting<?> other) {
-        SettingValue given = values.getOrDefault(key, values.get(other));
-        String spelling = given == null ? key.propertyName() : given.spelling();
+    private IdempotenceConfigException misfit(ClientSetting<?> setting, String message, ClientSetting<?> other) {
+        SettingValue given = values.getOrDefault(setting, values.get(other));
+        String spelling = given == null ? setting.propertyName() : given.spelling();
         String source = given == null ? "default" : given.source();
         return new IdempotenceConfigException(
-                spelling, source, place(key) + " " + message + (client == null ? "" : ", for client " + client));
+                spelling, source, place(setting) + " " + message + (client == null ? "" : ", for client " + client));
     }
 
     /** A setting with its value and source. */
-    private String place(ClientSetting<?> key) {
-        SettingValue given = values.get(key);
-        Object value = find(key);
-        return key.propertyName()
+    private String place(ClientSetting<?> setting) {
+        SettingValue given = values.get(setting);
+        Object value = find(setting);
+        return setting.propertyName()
                 + (value == null ? "" : " " + value)
                 + (given == null ? (value == null ? "" : " (default)") : " (" + given.source() + ")");
     }

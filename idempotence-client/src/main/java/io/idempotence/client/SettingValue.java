@@ -3,8 +3,8 @@ package io.idempotence.client;
 /**
  * A value that was set, and its source.
  *
- * @param value of the key's type
- * @param spelling the key as it is spelled in the source
+ * @param value of the setting's type
+ * @param spelling the name as it is spelled in the source
  * @param source as in {@link IdempotenceConfigException#source()}
  */
 record SettingValue(Object value, String spelling, String source) {

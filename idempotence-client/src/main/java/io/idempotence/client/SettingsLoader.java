@@ -110,10 +110,10 @@ final class SettingsLoader {
         String name = spelling.substring(PREFIX.length());
         if (name.startsWith(CLIENTS) || name.startsWith(CLIENTS_IN_BRACKETS)) {
             String rest = name.substring(name.startsWith(CLIENTS) ? CLIENTS.length() : CLIENTS.length() - 1);
-            for (ClientSetting<?> key : ClientSetting.LOADABLE) {
-                String client = clientOf(rest, key, form);
+            for (ClientSetting<?> setting : ClientSetting.LOADABLE) {
+                String client = clientOf(rest, setting, form);
                 if (client != null) {
-                    put(clients.computeIfAbsent(client, absent -> new HashMap<>()), key, text, spelling, source);
+                    put(clients.computeIfAbsent(client, absent -> new HashMap<>()), setting, text, spelling, source);
                     return;
                 }
             }
@@ -122,9 +122,9 @@ final class SettingsLoader {
                     source,
                     "unknown; write " + PREFIX + "clients.<feign-name>.<key>, where <key> is one of " + names());
         }
-        for (ClientSetting<?> key : ClientSetting.LOADABLE) {
-            if (form.apply(key.propertyName()).equals(form.apply(name))) {
-                put(values, key, text, spelling, source);
+        for (ClientSetting<?> setting : ClientSetting.LOADABLE) {
+            if (form.apply(setting.propertyName()).equals(form.apply(name))) {
+                put(values, setting, text, spelling, source);
                 return;
             }
         }
@@ -132,12 +132,14 @@ final class SettingsLoader {
     }
 
     /** The client in {@code <client>.<key>}, without brackets; null if this is another key. A client's name may contain dots. */
-    private static @Nullable String clientOf(String rest, ClientSetting<?> key, UnaryOperator<String> form) {
+    private static @Nullable String clientOf(String rest, ClientSetting<?> setting, UnaryOperator<String> form) {
         int dot = rest.length();
-        for (long words = key.propertyName().chars().filter(c -> c == '.').count(); words >= 0 && dot > 0; words--) {
+        for (long words = setting.propertyName().chars().filter(c -> c == '.').count();
+                words >= 0 && dot > 0;
+                words--) {
             dot = rest.lastIndexOf('.', dot - 1);
         }
-        if (dot <= 0 || !form.apply(key.propertyName()).equals(form.apply(rest.substring(dot + 1)))) {
+        if (dot <= 0 || !form.apply(setting.propertyName()).equals(form.apply(rest.substring(dot + 1)))) {
             return null;
         }
         String client = rest.substring(0, dot);
@@ -167,9 +169,9 @@ final class SettingsLoader {
 
     private void variable(String spelling, String text, String source) {
         String name = spelling.substring(ENVIRONMENT_PREFIX.length());
-        for (ClientSetting<?> key : ClientSetting.LOADABLE) {
-            if (key.isVariable(name)) {
-                put(values, key, text, spelling, source);
+        for (ClientSetting<?> setting : ClientSetting.LOADABLE) {
+            if (setting.isVariable(name)) {
+                put(values, setting, text, spelling, source);
                 return;
             }
         }
@@ -190,12 +192,12 @@ final class SettingsLoader {
 
     private static <T> void put(
             Map<ClientSetting<?>, SettingValue> values,
-            ClientSetting<T> key,
+            ClientSetting<T> setting,
             String text,
             String spelling,
             String source) {
-        T value = key.parse(text, spelling, source);
-        values.put(key, new SettingValue(value, spelling, source));
+        T value = setting.parse(text, spelling, source);
+        values.put(setting, new SettingValue(value, spelling, source));
     }
 
     private static List<String> names() {
