@@ -20,7 +20,7 @@ final class LazyRedis implements Redis {
     /** How long after a failed attempt to connect further calls fail at once, instead of waiting for the same server. */
     private static final long FAILURE_HOLDS_NANOS = Duration.ofSeconds(1).toNanos();
 
-    /** Longer than the first contact takes on a busy machine. If it fails sooner, so do those who wait for it. */
+    /** How long a call waits for the first contact that another thread makes. If that fails sooner, the call fails with it. */
     private static final long WAIT_FOR_ANOTHER_NANOS = Duration.ofSeconds(5).toNanos();
 
     private final String name;

@@ -2,6 +2,7 @@ package io.idempotence.server.redis;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 import static org.awaitility.Awaitility.await;
 
 import io.idempotence.server.storage.AtOnce;
@@ -10,10 +11,14 @@ import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.StorageKey;
 import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -111,6 +116,37 @@ class RedisLazyStartTest {
             assertThat(AtOnce.run(16, () -> storage.claim(Claims.request(Claims.newKey()))))
                     .hasSize(16)
                     .hasOnlyElementsOfType(ClaimResult.Claimed.class);
+        }
+    }
+
+    /** They were refused after a second. */
+    @Test
+    void requestsWaitForAFirstContactThatIsSlow() throws Exception {
+        Duration patience = Duration.ofSeconds(40);
+        ExecutorService threads = Executors.newFixedThreadPool(2);
+        try (DelayProxy wire = new DelayProxy(redis.port());
+                RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
+                        .timeouts(patience, patience)
+                        .lazyStart()
+                        .build()) {
+            wire.holdReplies();
+            long begin = System.nanoTime();
+            List<Future<ClaimResult>> claims = Stream.generate(
+                            () -> threads.submit(() -> storage.claim(Claims.request(Claims.newKey()))))
+                    .limit(2)
+                    .toList();
+            await().until(() -> wire.connections() == 1);
+            // One with the defaults waits for a second, and has given up.
+            assertThatThrownBy(RedisIdempotenceStorage.builder(wire.address())::build)
+                    .isInstanceOf(StorageUnavailableException.class);
+            wire.letGo();
+            // Nobody waits for longer than 5 s.
+            assumeThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(4));
+            for (Future<ClaimResult> claim : claims) {
+                assertThat(claim.get(60, TimeUnit.SECONDS)).isInstanceOf(ClaimResult.Claimed.class);
+            }
+        } finally {
+            threads.shutdownNow();
         }
     }
 
