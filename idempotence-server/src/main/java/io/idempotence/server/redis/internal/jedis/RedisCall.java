@@ -145,8 +145,8 @@ final class RedisCall {
             this.call = any;
         }
 
-        /** Returns this, now with the arguments of the next call. */
-        Arguments of(RedisCall next) {
+        /** Moves on to the next call. */
+        Arguments moveTo(RedisCall next) {
             call = next;
             return this;
         }

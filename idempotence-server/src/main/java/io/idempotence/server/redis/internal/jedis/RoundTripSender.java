@@ -175,13 +175,13 @@ final class RoundTripSender {
         RedisCall.Arguments arguments = new RedisCall.Arguments(end);
         for (List<RedisCall> calls : callers) {
             for (RedisCall call : calls) {
-                connection.sendCommand(arguments.of(call));
+                connection.sendCommand(arguments.moveTo(call));
             }
         }
         if (wait != null) {
-            connection.sendCommand(arguments.of(wait));
+            connection.sendCommand(arguments.moveTo(wait));
         }
-        connection.sendCommand(arguments.of(end));
+        connection.sendCommand(arguments.moveTo(end));
         List<List<Object>> replies = new ArrayList<>(callers.size());
         for (List<RedisCall> calls : callers) {
             List<Object> own = new ArrayList<>(calls.size() + 1);
