@@ -6,7 +6,7 @@ import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Supplier;
 
-/** Keeps the polls and the renewals of a storage from falling between calls that belong together. */
+/** A lock that keeps the polls and renewals of a storage from falling between two calls of a test. */
 final class HeldLooks {
     private final ReadWriteLock lock = new ReentrantReadWriteLock();
 
