@@ -275,8 +275,7 @@ abstract class ClientContract extends ScopeContract {
         }
         ClientUnderTest client = client();
         assertOk(client.order());
-        provider.resetRequests();
-        events.clear();
+        forget();
         Thread.currentThread().interrupt();
         End end = client.order();
         assertThat(Thread.interrupted()).isTrue();

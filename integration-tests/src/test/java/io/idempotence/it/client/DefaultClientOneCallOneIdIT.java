@@ -52,8 +52,7 @@ class DefaultClientOneCallOneIdIT extends OneCallOneIdContract {
     void redirectAfterTheDeadlineIsNotFollowed(int status) {
         // The first call loads classes, which may take longer than the deadline.
         orders().create("warm-up");
-        provider.resetRequests();
-        events.clear();
+        forget();
         alwaysGet(status(status).withHeader("Location", "/v2"));
         Orders orders = ordersWhoseResponsesMeet(
                 () -> await().pollDelay(DEADLINE).until(() -> true), fast().deadline(DEADLINE));

@@ -53,8 +53,7 @@ abstract class OkHttpInterceptorTestBase extends WireMockTestBase {
     /** The first call loads classes, which may take longer than a short deadline. */
     final void warmUp() throws IOException {
         assertThat(ok(installed(), order())).isEqualTo(OK);
-        provider.resetRequests();
-        events.clear();
+        forget();
     }
 
     final OkHttpClient installed() {

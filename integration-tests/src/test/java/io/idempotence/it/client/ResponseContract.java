@@ -261,15 +261,13 @@ abstract class ResponseContract extends WireMockTestBase {
     /** The first request of a kind of client may take as long as a short deadline. */
     final void warmUp() {
         assertOk(client().order());
-        provider.resetRequests();
-        events.clear();
+        forget();
     }
 
     /** Repeats a call with a short deadline until it has come as far as {@code met} before that. */
     final End orderUntil(BooleanSupplier met, ClientUnderTest client) {
         for (int i = 0; i < 20; i++) {
-            provider.resetRequests();
-            events.clear();
+            forget();
             End end = client.order();
             if (met.getAsBoolean()) {
                 return end;
@@ -279,7 +277,8 @@ abstract class ResponseContract extends WireMockTestBase {
     }
 
     final boolean lastAttemptGotAResponse() {
-        return attemptEvents.get(attemptEvents.size() - 1).status().isPresent();
+        return !attemptEvents.isEmpty()
+                && attemptEvents.get(attemptEvents.size() - 1).status().isPresent();
     }
 
     @Test

@@ -97,8 +97,7 @@ class RestClientInterceptorsIT extends WireMockTestBase {
         assertThat(received()).hasSize(3);
         assertOneId();
         assertEnd(UNKNOWN, 3);
-        provider.resetRequests();
-        events.clear();
+        forget();
     }
 
     /** Perhaps executed, and its exception reads as "nothing was sent". */

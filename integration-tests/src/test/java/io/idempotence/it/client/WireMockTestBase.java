@@ -98,6 +98,14 @@ abstract class WireMockTestBase {
         provider.stubFor(any(anyUrl()).atPriority(10).willReturn(ok()));
     }
 
+    /** Forgets all calls so far. Their IDs must not be used again. */
+    final void forget() {
+        rememberIds();
+        attemptEvents.clear();
+        events.clear();
+        provider.resetRequests();
+    }
+
     @AfterEach
     void rememberIds() {
         attemptEvents.stream()
