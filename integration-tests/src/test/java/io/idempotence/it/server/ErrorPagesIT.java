@@ -193,7 +193,7 @@ class ErrorPagesIT extends FilterTestBase {
         List<HttpResponse<byte[]>> between = new CopyOnWriteArrayList<>();
         AtomicBoolean called = new AtomicBoolean();
         AtomicLong failed = new AtomicLong();
-        AtomicLong answered = new AtomicLong();
+        AtomicLong responded = new AtomicLong();
         ServletRequestListener beforeOurs = new ServletRequestListener() {
             @Override
             public void requestInitialized(ServletRequestEvent event) {
@@ -203,7 +203,7 @@ class ErrorPagesIT extends FilterTestBase {
                 boolean isOfFirst = id.equals(request.getHeader(IdempotenceHeaders.IDEMPOTENCY_KEY));
                 if (isPage && isOfFirst && called.compareAndSet(false, true)) {
                     between.add(call(server.get()));
-                    answered.set(System.nanoTime());
+                    responded.set(System.nanoTime());
                 }
             }
         };
@@ -224,7 +224,7 @@ class ErrorPagesIT extends FilterTestBase {
         post(server.get().uri("/payments"), "order-that-shows-the-page", "{}");
         HttpResponse<byte[]> first = call(server.get());
         assertThat(text(first)).isEqualTo("page 2");
-        assumeThatTheMachineDidNotPause(answered.get() - failed.get());
+        assumeThatTheMachineDidNotPause(responded.get() - failed.get());
         assertThat(between)
                 .hasSize(1)
                 .allSatisfy(early -> assertThat(refusal(early)).isEqualTo("in-progress"));
