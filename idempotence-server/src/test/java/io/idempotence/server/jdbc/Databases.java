@@ -25,6 +25,7 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.function.Consumer;
 import javax.sql.DataSource;
+import org.apache.commons.io.FileUtils;
 import org.awaitility.Awaitility;
 
 /** Real database servers. Each is started when it is first needed, and ends with the JVM. */
@@ -76,13 +77,24 @@ public enum Databases {
             return config.build();
         }
 
-        /** One at a time on this machine: each deletes the temporary tables of all when it begins. */
+        /**
+         * An installation takes seconds. The first process of this module makes one, and the others copy it. One at a time on this machine: an
+         * installation deletes the temporary tables of all when it begins.
+         */
         private DB installed(DBConfiguration config) throws IOException {
             Path file = Path.of(System.getProperty("java.io.tmpdir"), "mariadb-install.lock");
+            File installation = new File("target/mariadb-data");
             try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
                     FileLock lock = channel.lock()) {
-                return DB.newEmbeddedDB(config);
+                if (!installation.exists()) {
+                    DB server = DB.newEmbeddedDB(config);
+                    File unfinished = new File("target/mariadb-data-unfinished");
+                    FileUtils.copyDirectory(config.getDataDir(), unfinished);
+                    Files.move(unfinished.toPath(), installation.toPath());
+                    return server;
+                }
             }
+            return new InstalledDb(config, installation);
         }
     },
     /** Only with {@code -Pall}, and where the machine has the library that this server needs. */
@@ -102,6 +114,15 @@ public enum Databases {
     };
 
     private static final int PORT_ATTEMPTS = 3;
+
+    /** A server on a copy of an installation. */
+    private static final class InstalledDb extends DB {
+        InstalledDb(DBConfiguration config, File installation) throws IOException {
+            super(config);
+            prepareDirectories();
+            FileUtils.copyDirectory(installation, config.getDataDir());
+        }
+    }
 
     final Dialect dialect;
     private String url;
