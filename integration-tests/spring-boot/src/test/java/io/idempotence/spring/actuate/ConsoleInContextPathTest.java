@@ -12,6 +12,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.builder.SpringApplicationBuilder;
@@ -31,14 +33,25 @@ class ConsoleInContextPathTest {
         return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
     }
 
+    @Test
+    void itWorksByThePathsInTheApplication() throws Exception {
+        assertWorks("/bank", "/shop");
+    }
+
     @ParameterizedTest
-    @CsvSource({"server.servlet.context-path=/bank, ''", "spring.mvc.servlet.path=/bank, /bank"})
-    void itWorksByThePathsInTheApplication(String property, String servlet) throws Exception {
+    @CsvSource({"/bank, ''", "'', /bank"})
+    @Tag("all") // two starts; both paths at once are in every build
+    void itWorksByThePathsInTheApplicationWithOneOfThem(String context, String servlet) throws Exception {
+        assertWorks(context, servlet);
+    }
+
+    private void assertWorks(String context, String servlet) throws Exception {
         try (ConfigurableApplicationContext application = new SpringApplicationBuilder(ConsoleApplication.class)
                 .properties(
                         "server.port=0",
                         "server.address=localhost",
-                        property,
+                        "server.servlet.context-path=" + context,
+                        "spring.mvc.servlet.path=" + (servlet.isEmpty() ? "/" : servlet),
                         "spring.main.banner-mode=off",
                         "idempotence.console.enabled=true",
                         "idempotence.console.without-security=true",
@@ -47,7 +60,8 @@ class ConsoleInContextPathTest {
                         "idempotence.server.paths=" + servlet + "/payments",
                         "idempotence.console.questions[POST " + servlet + "/payments]=Does the bank know this payment?")
                 .run()) {
-            String site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port") + "/bank";
+            String site = "http://localhost:" + application.getEnvironment().getProperty("local.server.port") + context
+                    + servlet;
             send(HttpRequest.newBuilder(URI.create(site + "/payments"))
                     .header("Idempotency-Key", "\"payment-1\"")
                     .POST(HttpRequest.BodyPublishers.noBody()));
@@ -64,7 +78,7 @@ class ConsoleInContextPathTest {
 
             assertThat(page)
                     .contains("Does the bank know this payment?", "POST " + servlet + "/payments")
-                    .contains("href=\"/bank/idempotence\"")
+                    .contains("href=\"" + context + servlet + "/idempotence\"")
                     .doesNotContain("/bank" + servlet + "/payments");
 
             StringBuilder form = new StringBuilder("as=applied&checked=yes");
@@ -82,8 +96,9 @@ class ConsoleInContextPathTest {
                             .POST(HttpRequest.BodyPublishers.ofString(form.toString())));
             assertThat(resolved.statusCode()).as(form.toString()).isEqualTo(303);
             assertThat(resolved.headers().firstValue("Location"))
-                    .hasValueSatisfying(to ->
-                            assertThat(to).startsWith("/bank/idempotence?").contains("result=done"));
+                    .hasValueSatisfying(to -> assertThat(to)
+                            .startsWith(context + servlet + "/idempotence?")
+                            .contains("result=done"));
         }
     }
 }
