@@ -94,7 +94,7 @@ class CircuitBreakersTest extends OrdersConsumer {
 
     @BeforeAll
     static void start(CapturedOutput output) {
-        application = run(
+        application = runWithCircuitBreakers(
                 Application.class,
                 "spring.cloud.openfeign.circuitbreaker.enabled=true",
                 "resilience4j.timelimiter.instances.HastycreateString.timeout-duration=3s",

@@ -127,7 +127,7 @@ class FallbacksTest extends OrdersConsumer {
     }
 
     private static ConfigurableApplicationContext started(Class<?> configuration, String... properties) {
-        return run(
+        return runWithCircuitBreakers(
                 configuration,
                 Stream.concat(Stream.of("spring.cloud.openfeign.circuitbreaker.enabled=true"), Stream.of(properties))
                         .toArray(String[]::new));

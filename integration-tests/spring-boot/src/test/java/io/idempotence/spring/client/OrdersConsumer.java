@@ -68,7 +68,6 @@ abstract class OrdersConsumer {
     /** Its calls may take longer than a busy machine pauses. */
     static ConfigurableApplicationContext run(Class<?> application, String... properties) {
         return new SpringApplicationBuilder(application)
-                .profiles("circuit-breakers")
                 .web(WebApplicationType.NONE)
                 .properties(
                         "proxy=" + proxy.url(),
@@ -76,5 +75,13 @@ abstract class OrdersConsumer {
                         "idempotence.client.deadline=2m",
                         "idempotence.client.retry.wait=1ms")
                 .run(Stream.of(properties).map(property -> "--" + property).toArray(String[]::new));
+    }
+
+    /** With Resilience4j, which takes half of a start. */
+    static ConfigurableApplicationContext runWithCircuitBreakers(Class<?> application, String... properties) {
+        return run(
+                application,
+                Stream.concat(Stream.of("spring.profiles.active=circuit-breakers"), Stream.of(properties))
+                        .toArray(String[]::new));
     }
 }
