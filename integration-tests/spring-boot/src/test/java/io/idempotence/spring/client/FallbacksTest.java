@@ -25,6 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -64,17 +65,36 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
-    private static final String LIMIT = "resilience4j.timelimiter.configs.default.timeout-duration=2s";
-
     @FeignClient(name = "by-factory", url = "${proxy}", fallbackFactory = FallbackByFactory.class)
     interface ByFactory extends WithFallback {}
+
+    @FeignClient(name = "patient", url = "${proxy}", fallbackFactory = FallbackByFactory.class)
+    interface Patient extends WithFallback {}
+
+    /** Its limiter does not cancel a call that it ends. */
+    @FeignClient(name = "hasty", url = "${proxy}", fallbackFactory = FallbackByFactory.class)
+    interface Hasty extends WithFallback {}
+
+    @FeignClient(
+            name = "installed-by-factory",
+            url = "${proxy}",
+            fallbackFactory = FallbackByFactory.class,
+            configuration = OwnInstallation.class)
+    interface InstalledByFactory extends WithFallback {}
+
+    @FeignClient(
+            name = "installed-by-class",
+            url = "${proxy}",
+            fallback = FallbackByClass.class,
+            configuration = OwnInstallation.class)
+    interface InstalledByClass extends WithFallback {}
 
     @FeignClient(name = "by-class", url = "${proxy}", fallback = FallbackByClass.class)
     interface ByClass extends WithFallback {}
 
-    static class FallbackByFactory implements FallbackFactory<ByFactory> {
+    static class FallbackByFactory implements FallbackFactory<WithFallback> {
         @Override
-        public ByFactory create(Throwable cause) {
+        public WithFallback create(Throwable cause) {
             return order ->
                     cause instanceof OutcomeUnknown unknown ? "unknown, ID \"" + unknown.id() + "\"" : "not executed";
         }
@@ -95,7 +115,7 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
-    static class FallbackByClass implements ByClass {
+    static class FallbackByClass implements ByClass, InstalledByClass {
         @Override
         public String create(String order) {
             return FeignFallback.unknownOutcome()
@@ -104,20 +124,51 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
+    /** The configuration of clients in which the application installed. */
+    static class OwnInstallation {
+        @Bean
+        FeignBuilderCustomizer ownInstallation() {
+            return builder -> IdempotentFeign.install(
+                    builder,
+                    IdempotenceClientConfig.builder()
+                            .deadline(Duration.ofMinutes(2))
+                            .build());
+        }
+    }
+
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
-    @EnableFeignClients(clients = {ByFactory.class, ByClass.class, PassingOn.class})
+    @EnableFeignClients(
+            clients = {
+                ByFactory.class,
+                ByClass.class,
+                PassingOn.class,
+                Patient.class,
+                Hasty.class,
+                InstalledByFactory.class,
+                InstalledByClass.class
+            })
     @Import({FallbackByFactory.class, FallbackByClass.class, FallbackPassingOn.class})
     static class Application {}
 
     @BeforeAll
     static void start() {
         application = warm(Application.class);
+        for (Class<? extends WithFallback> client : List.of(InstalledByFactory.class, InstalledByClass.class)) {
+            await().until(() -> application.getBean(client).create("tea").startsWith("order"));
+        }
     }
 
     /** An application whose clients have made their first calls, which load classes and may take longer than their limit. */
     private static ConfigurableApplicationContext warm(Class<?> configuration) {
-        ConfigurableApplicationContext started = started(configuration, LIMIT);
+        ConfigurableApplicationContext started = started(
+                configuration,
+                "resilience4j.timelimiter.configs.default.timeout-duration=2s",
+                "resilience4j.timelimiter.instances.PatientcreateString.timeout-duration=30s",
+                "resilience4j.timelimiter.instances.HastycreateString.timeout-duration=500ms",
+                "resilience4j.timelimiter.instances.HastycreateString.cancel-running-future=false",
+                "resilience4j.timelimiter.instances.HastycreateAllString.timeout-duration=500ms",
+                "resilience4j.timelimiter.instances.HastycreateAllString.cancel-running-future=false");
         for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
             await().until(() -> started.getBean(client).create("tea").startsWith("order"));
             await().until(() -> started.getBean(client).createAll("tea").startsWith("order"));
@@ -225,18 +276,23 @@ class FallbacksTest extends OrdersConsumer {
     @Test
     void inboundRequestOfACallInADefaultMethodEndsWithIt() throws Exception {
         ExecutorService one = Executors.newSingleThreadExecutor();
-        try (ConfigurableApplicationContext own = started(Application.class)) {
-            own.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(one);
+        try {
+            useThreadsOf(one);
             Runnable leave = InboundRequest.of("request").enter();
             try {
-                own.getBean(ByFactory.class).createAll();
+                application.getBean(ByFactory.class).createAll();
             } finally {
                 leave.run();
             }
             one.submit(() -> assertThat(InboundRequest.current()).isEmpty()).get(60, TimeUnit.SECONDS);
         } finally {
+            useThreadsOf(Executors.newCachedThreadPool());
             one.shutdown();
         }
+    }
+
+    private static void useThreadsOf(ExecutorService executor) {
+        application.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(executor);
     }
 
     private static final class WithoutComparison implements BeanDefinitionRegistryPostProcessor {
@@ -257,6 +313,7 @@ class FallbacksTest extends OrdersConsumer {
     }
 
     @Test
+    @Tag("all") // a start for a bean that is rarely missing
     void fallbackSeesTheUnknownOutcomeWhereDeadlinesAreNotComparedWithLimits() {
         CountDownLatch held = new CountDownLatch(1);
         try (ConfigurableApplicationContext own = warm(NoTimeLimits.class)) {
@@ -270,10 +327,19 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
-    /** Without a thread pool, the circuit breaker runs the call in the thread of the caller. */
-    @ParameterizedTest
-    @ValueSource(strings = {"disable-time-limiter", "disable-thread-pool"})
-    void fallbackSeesTheUnknownOutcomeWithoutATimeLimiter(String property) {
+    @Test
+    @Tag("all") // the same without a thread pool is in every build
+    void fallbackSeesTheUnknownOutcomeWithoutATimeLimiter() {
+        fallbacksSeeTheUnknownOutcomeWith("disable-time-limiter");
+    }
+
+    /** The circuit breaker runs the call in the thread of the caller, and has no time limiter either. */
+    @Test
+    void fallbackSeesTheUnknownOutcomeWithoutAThreadPool() {
+        fallbacksSeeTheUnknownOutcomeWith("disable-thread-pool");
+    }
+
+    private void fallbacksSeeTheUnknownOutcomeWith(String property) {
         try (ConfigurableApplicationContext own =
                 started(Application.class, "spring.cloud.circuitbreaker.resilience4j." + property + "=true")) {
             for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
@@ -288,37 +354,22 @@ class FallbacksTest extends OrdersConsumer {
     }
 
     /** The fallback classes of such clients always saw a call that was not executed. */
-    @Test
-    void fallbackSeesTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled() {
+    @ParameterizedTest
+    @ValueSource(classes = {InstalledByFactory.class, InstalledByClass.class})
+    void fallbackSeesTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(Class<? extends WithFallback> client) {
         CountDownLatch held = new CountDownLatch(1);
-        try (ConfigurableApplicationContext own = warm(OwnInstallation.class)) {
-            provider.holdOrdersUntil(held);
-            for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
-                proxy.forget();
-                assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
-            }
+        provider.holdOrdersUntil(held);
+        try {
+            assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
         } finally {
             held.countDown();
-        }
-    }
-
-    @Configuration(proxyBeanMethods = false)
-    @Import(Application.class)
-    static class OwnInstallation {
-        @Bean
-        FeignBuilderCustomizer ownInstallation() {
-            return builder -> IdempotentFeign.install(
-                    builder,
-                    IdempotenceClientConfig.builder()
-                            .deadline(Duration.ofMinutes(2))
-                            .build());
         }
     }
 
     /** Resilience4j's limiter leaves the call of an interrupted thread in its queue. */
     @Test
     void callOfAnInterruptedThreadInTheQueueOfItsThreadIsNeverSent() throws Exception {
-        queueing("30s", orders -> {
+        queueing(Patient.class, orders -> {
             FutureTask<String> interrupted = new FutureTask<>(() -> orders.create("coffee"));
             Thread caller = new Thread(interrupted, "interrupted caller");
             caller.start();
@@ -331,29 +382,26 @@ class FallbacksTest extends OrdersConsumer {
     /** Its fallback said that it was not executed, and then it was. */
     @Test
     void callThatTheLimiterEndedInTheQueueOfItsThreadIsNeverSent() throws Exception {
-        queueing("500ms", orders -> {
+        queueing(Hasty.class, orders -> {
             assertThat(orders.create("coffee")).isEqualTo("not executed");
             assertThat(orders.createAll("coffee")).as("in a default method").isEqualTo("not executed");
         });
     }
 
     private interface QueuedCall {
-        void of(ByFactory orders) throws Exception;
+        void of(WithFallback orders) throws Exception;
     }
 
     /** Makes a call while both threads are busy, and expects that it is never sent. */
-    private void queueing(String limit, QueuedCall call) throws Exception {
+    private void queueing(Class<? extends WithFallback> client, QueuedCall call) throws Exception {
         CountDownLatch held = new CountDownLatch(1);
         ExecutorService two = Executors.newFixedThreadPool(2);
-        try (ConfigurableApplicationContext queueing = started(
-                Application.class,
-                "resilience4j.timelimiter.configs.default.cancel-running-future=false",
-                "resilience4j.timelimiter.configs.default.timeout-duration=" + limit)) {
-            queueing.getBean(Resilience4JCircuitBreakerFactory.class).configureExecutorService(two);
+        try {
+            useThreadsOf(two);
             List<Future<Boolean>> busy = Stream.generate(() -> two.submit(() -> held.await(60, TimeUnit.SECONDS)))
                     .limit(2)
                     .toList();
-            call.of(queueing.getBean(ByFactory.class));
+            call.of(application.getBean(client));
             held.countDown();
             for (Future<Boolean> task : busy) {
                 assertThat(task.get(60, TimeUnit.SECONDS)).as("busy meanwhile").isTrue();
@@ -362,6 +410,7 @@ class FallbacksTest extends OrdersConsumer {
             assertThat(two.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
             assertThat(proxy.requests()).isEmpty();
         } finally {
+            useThreadsOf(Executors.newCachedThreadPool());
             held.countDown();
             two.shutdownNow();
         }
