@@ -20,6 +20,9 @@ import java.util.concurrent.TimeUnit;
  * handler. Each connection has a thread; it is closed when the handler returns.
  */
 public final class RawServer implements AutoCloseable {
+    /** The four bytes of two line ends. */
+    private static final int END_OF_HEAD = 0x0d0a0d0a;
+
     private final ServerSocket listener;
     private final Handler handler;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
@@ -96,12 +99,14 @@ public final class RawServer implements AutoCloseable {
     /** The next request of a connection, or null at its end. */
     public static RawRequest read(InputStream in) throws IOException {
         ByteArrayOutputStream head = new ByteArrayOutputStream();
-        while (!head.toString(StandardCharsets.ISO_8859_1).endsWith("\r\n\r\n")) {
+        int last = 0;
+        while (last != END_OF_HEAD) {
             int next = in.read();
             if (next < 0) {
                 return null;
             }
             head.write(next);
+            last = last << 8 | next;
         }
         RawRequest request = new RawRequest(head.toString(StandardCharsets.ISO_8859_1), new byte[0]);
         String length = request.header("Content-Length");
