@@ -22,7 +22,7 @@ import org.junit.jupiter.api.TestFactory;
 import org.springframework.http.client.ClientHttpResponse;
 import org.springframework.web.client.RestClient;
 
-/** The responses of {@link InterruptedResponsesIT}, cut between their words and at each of their bytes, over Spring's {@code RestClient}. */
+/** The responses of {@link InterruptedResponsesIT}, cut at each of their lines and at each of their bytes, over Spring's {@code RestClient}. */
 class RestClientInterruptedResponsesIT {
     private static final String REPLAYED =
             "HTTP/1.1 201 Created\r\nIdempotent-Replayed: true\r\n" + "Content-Length: 6\r\n\r\nstored";
@@ -52,8 +52,8 @@ class RestClientInterruptedResponsesIT {
     }
 
     @TestFactory
-    Stream<DynamicTest> responseThatBreaksOffBetweenWordsIsNeverTheWrongEnd() {
-        return SideBySide.test(Case.all(Cut.BETWEEN_WORDS), RestClientInterruptedResponsesIT::assertNeverTheWrongEnd);
+    Stream<DynamicTest> responseThatBreaksOffAtALineIsNeverTheWrongEnd() {
+        return SideBySide.test(Case.all(Cut.AT_EACH_LINE), RestClientInterruptedResponsesIT::assertNeverTheWrongEnd);
     }
 
     @TestFactory
