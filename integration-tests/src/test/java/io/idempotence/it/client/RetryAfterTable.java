@@ -11,6 +11,9 @@ import java.util.stream.Stream;
 final class RetryAfterTable {
     static final List<Integer> STATUSES = List.of(408, 425, 429, 500, 502, 503, 504);
 
+    /** Two that HTTP clients repeat by themselves, and one that leaves a doubt. */
+    static final List<Integer> SOME_STATUSES = List.of(408, 503, 504);
+
     /** More seconds than fit into any number. */
     static final String ABSURD = "99999999999999999999";
 
