@@ -26,7 +26,6 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -34,6 +33,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 
 /** The run of all requests of the matrix in one container, with our filter and without it, and what came back. */
 final class Matrix implements AutoCloseable {
@@ -181,19 +181,19 @@ final class Matrix implements AutoCloseable {
     /** A response leaves before it is recorded where the filter does not see the dispatch that writes it. */
     private static RawResponse retry(
             RawConnection connection, Registration registration, HandlerKind kind, String request) {
-        Callable<RawResponse> retry = () -> {
+        Supplier<RawResponse> retry = () -> {
             connection.send(request);
             return connection.receive();
         };
-        boolean recordedLater =
-                registration == Registration.REQUEST_ONLY && kind.column() == HandlerKind.Column.DISPATCH;
+        if (registration != Registration.REQUEST_ONLY || kind.column() != HandlerKind.Column.DISPATCH) {
+            return retry.get();
+        }
         return await().pollDelay(Duration.ZERO)
                 .until(
-                        retry,
-                        response -> !recordedLater
-                                || !Refusal.IN_PROGRESS
-                                        .code()
-                                        .equals(response.header(IdempotenceHeaders.IDEMPOTENCY_REFUSAL)));
+                        retry::get,
+                        response -> !Refusal.IN_PROGRESS
+                                .code()
+                                .equals(response.header(IdempotenceHeaders.IDEMPOTENCY_REFUSAL)));
     }
 
     private static String request(Stack stack, HandlerKind kind, String id, String headers) {

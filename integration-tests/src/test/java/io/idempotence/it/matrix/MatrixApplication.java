@@ -74,8 +74,9 @@ final class MatrixApplication {
         for (Stack stack : Stack.all()) {
             if (stack.place() == place) {
                 Filter filter = filters.apply(stack.neighbour());
+                String paths = "/" + stack.path() + "/";
                 add(context, stack.path(), stack.neighbour().dispatcherTypes(), (request, response, chain) -> {
-                    if (path(request).startsWith("/" + stack.path() + "/")) {
+                    if (path(request).startsWith(paths)) {
                         filter.doFilter(request, response, chain);
                     } else {
                         chain.doFilter(request, response);

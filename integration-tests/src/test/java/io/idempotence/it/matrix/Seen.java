@@ -60,9 +60,7 @@ record Seen(String statusLine, List<String> headers, String length, String body,
         try (InputStream in = compressed
                 ? new GZIPInputStream(new ByteArrayInputStream(response.body()))
                 : new ByteArrayInputStream(response.body())) {
-            for (int next = in.read(); next >= 0; next = in.read()) {
-                body.write(next);
-            }
+            in.transferTo(body);
         } catch (IOException e) {
             // The compressed stream has no end.
             whole = false;
