@@ -179,7 +179,10 @@ class ParametersIT extends FilterTestBase {
             new Sent("POST", "?x=%zz", "text/plain", "abc"),
             Sent.form("a=1&".repeat(1000)),
             Sent.form("a=1&".repeat(1001)),
-            Sent.form("a=1&".repeat(10001)));
+            // Jetty takes time that grows with the square of the number of values of a name.
+            Sent.form(IntStream.range(0, 10001)
+                    .mapToObj(i -> "a" + i % 100 + "=1&")
+                    .collect(Collectors.joining())));
 
     @Test
     void handlersSeeTheSameWithTheFilterAndWithout() {
