@@ -30,7 +30,8 @@ enum ExchangeStage {
     ERROR_BODY(socket -> drip(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\n")),
     ERROR_BODY_STALL(socket -> write(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\nhalf"));
 
-    private static final String LARGE = "x".repeat(16 << 20);
+    /** Twice as much as the largest buffers of sockets hold by default. */
+    private static final String LARGE = "x".repeat(8 << 20);
 
     final Peer peer;
 
