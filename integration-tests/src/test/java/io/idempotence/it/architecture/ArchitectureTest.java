@@ -14,6 +14,7 @@ import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaCodeUnitAccess;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
+import com.tngtech.archunit.junit.ArchTests;
 import com.tngtech.archunit.lang.ArchCondition;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.lang.ConditionEvents;
@@ -36,6 +37,10 @@ class ArchitectureTest {
     private static final String SERVER = "io.idempotence.server..";
     private static final String STARTER = "io.idempotence.spring..";
     private static final String[] COMMON = {"io.idempotence", "io.idempotence.http..", "io.idempotence.internal.."};
+
+    /** A part of this class because most of the time goes into reading the classes of the product. */
+    @ArchTest
+    static final ArchTests publicTypes = ArchTests.in(PublicTypes.class);
 
     @ArchTest
     static final ArchRule commonNeedsNothingButTheJdk = classes()

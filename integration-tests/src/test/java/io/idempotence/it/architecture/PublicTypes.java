@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaModifier;
-import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import java.util.Optional;
 import java.util.function.Predicate;
@@ -13,10 +12,9 @@ import java.util.stream.Stream;
 
 /**
  * The list of all types of the product that a user can name, so of none in a package named {@code internal}. A new line extends the public
- * API.
+ * API. It runs as a part of {@link ArchitectureTest}.
  */
-@AnalyzeClasses(packages = "io.idempotence", importOptions = ProductTypes.class)
-class PublicTypesTest {
+class PublicTypes {
     private static final String BASE = "io.idempotence.";
     private static final String CLIENT = BASE + "client.";
     private static final String SERVER = BASE + "server.";
@@ -24,7 +22,7 @@ class PublicTypesTest {
 
     @ArchTest
     static void ofCommon(JavaClasses product) {
-        assertPublicTypes(product, BASE, PublicTypesTest::isOfCommon, """
+        assertPublicTypes(product, BASE, PublicTypes::isOfCommon, """
                 IdempotenceException
                 IdempotenceId
                 IdempotenceIdGenerator
@@ -197,7 +195,7 @@ class PublicTypesTest {
         assertThat(product.stream()
                         .filter(type -> ofTheModule.test(type.getName()))
                         .filter(type -> !type.getPackageName().contains(".internal"))
-                        .filter(PublicTypesTest::canBeNamedByUsers)
+                        .filter(PublicTypes::canBeNamedByUsers)
                         .map(type -> type.getName().substring(prefix.length()).replace('$', '.')))
                 .containsExactlyInAnyOrder(types.split("\n"));
     }
