@@ -196,8 +196,9 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
         }
     }
 
+    /** Large is twice as much as the largest buffers of sockets hold by default. */
     private static RequestBody body(Stage stage) {
-        return RequestBody.create("x".repeat(stage.isOfRequestBody() ? 32 << 20 : 1), TEXT);
+        return RequestBody.create("x".repeat(stage.isOfRequestBody() ? 8 << 20 : 1), TEXT);
     }
 
     private OkHttpClient client(Duration deadline, EventListener listener) {
