@@ -15,7 +15,7 @@ import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.IdempotenceEvent;
-import io.idempotence.server.redis.EmbeddedRedis;
+import io.idempotence.server.redis.RedisOfAClass;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestSettings;
@@ -47,9 +47,9 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -59,22 +59,18 @@ import redis.clients.jedis.Jedis;
 @ParameterizedClass
 @MethodSource("io.idempotence.it.container.Container#available")
 class PreferWaitIT {
+    @RegisterExtension
+    static final RedisOfAClass redis = new RedisOfAClass();
+
     private final AtomicInteger runs = new AtomicInteger();
     private final List<IdempotenceEvent> events = new CopyOnWriteArrayList<>();
     private final CountDownLatch started = new CountDownLatch(1);
     private final CountDownLatch mayEnd = new CountDownLatch(1);
     private final List<AutoCloseable> toClose = new ArrayList<>();
     private final String id = UUID.randomUUID().toString();
-    private EmbeddedRedis redis;
 
     @Parameter
     Container container;
-
-    @BeforeEach
-    void startRedis() {
-        redis = EmbeddedRedis.start();
-        toClose.add(redis);
-    }
 
     @AfterEach
     void closeAll() throws Exception {
@@ -206,7 +202,7 @@ class PreferWaitIT {
     }
 
     private long commands() {
-        try (Jedis jedis = redis.jedis()) {
+        try (Jedis jedis = redis.server().jedis()) {
             return jedis.info("commandstats")
                     .lines()
                     .filter(line -> line.startsWith("cmdstat_eval"))
