@@ -17,13 +17,20 @@ import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** The Java code of the pages for Spring, messages and JDBC compiles, as members or statements of a class that has their names. */
 class DocumentedCodeTest {
     private static final Pattern BLOCK = Pattern.compile("(?ms)^```java\n(.*?)^```$");
+    private static final List<String> PAGES = List.of(
+            "spring.md",
+            "spring.zh-CN.md",
+            "spring-client.md",
+            "spring-client.zh-CN.md",
+            "messages.md",
+            "storage-jdbc.md");
+
     private static final String ELLIPSIS = "{ … }";
 
     private static final String IMPORTS = Stream.of(
@@ -84,23 +91,18 @@ class DocumentedCodeTest {
     @TempDir
     private Path classes;
 
-    @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "spring.md",
-                "spring.zh-CN.md",
-                "spring-client.md",
-                "spring-client.zh-CN.md",
-                "messages.md",
-                "storage-jdbc.md"
-            })
-    void compiles(String page) throws IOException {
+    /** In one run of the compiler, which reads the class path once. */
+    @Test
+    void compiles() throws IOException {
         List<JavaFileObject> sources = new ArrayList<>();
-        Matcher blocks = BLOCK.matcher(Files.readString(Path.of("../../docs", page)));
-        while (blocks.find()) {
-            sources.add(source("Block" + sources.size(), blocks.group(1)));
+        for (String page : PAGES) {
+            Matcher blocks = BLOCK.matcher(Files.readString(Path.of("../../docs", page)));
+            int before = sources.size();
+            while (blocks.find()) {
+                sources.add(source(page.replaceAll("\\W", "_") + sources.size(), blocks.group(1)));
+            }
+            assertThat(sources).as(page).hasSizeGreaterThan(before);
         }
-        assertThat(sources).isNotEmpty();
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         StringWriter errors = new StringWriter();
         List<String> options = List.of("-proc:none", "-parameters", "-d", classes.toString());
