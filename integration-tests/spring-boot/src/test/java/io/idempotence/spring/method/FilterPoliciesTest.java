@@ -259,14 +259,16 @@ class FilterPoliciesTest {
     /** They were listed with the policy of the first filter, and with the wait of the properties. */
     @Test
     void operationsAreListedWithWhatEachOfTheirFiltersHas() {
-        try (TestServer server = TestServer.start(DifferentFilters.class)) {
-            assertThat(server.bean(IdempotentOperations.class).all())
-                    .singleElement()
-                    .satisfies(operation -> assertThat(operation.settings())
-                            .containsEntry(
-                                    "lease", new Setting("30s for POST /moves; 2h for POST /transfers", Origin.BEAN))
-                            .containsEntry("maxWait", new Setting("2s", Origin.BEAN))
-                            .containsEntry("retention", new Setting("1d", Origin.DEFAULT)));
-        }
+        MisusedAnnotationsTest.application()
+                .withUserConfiguration(DifferentFilters.class)
+                .run(context -> assertThat(
+                                context.getBean(IdempotentOperations.class).all())
+                        .singleElement()
+                        .satisfies(operation -> assertThat(operation.settings())
+                                .containsEntry(
+                                        "lease",
+                                        new Setting("30s for POST /moves; 2h for POST /transfers", Origin.BEAN))
+                                .containsEntry("maxWait", new Setting("2s", Origin.BEAN))
+                                .containsEntry("retention", new Setting("1d", Origin.DEFAULT))));
     }
 }

@@ -59,7 +59,10 @@ class FormButtonsTest {
         final TestServer server;
 
         Servers(String matching) {
-            server = TestServer.start(Buttons.class, "--spring.mvc.pathmatch.matching-strategy=" + matching);
+            server = TestServer.start(
+                    Buttons.class,
+                    "--spring.mvc.pathmatch.matching-strategy=" + matching,
+                    "--server.http2.enabled=true");
         }
     }
 
@@ -183,24 +186,23 @@ class FormButtonsTest {
     /** The filter took the parsed body for an empty one, so that another form got the response of the first. */
     @Test
     void formsOfUnknownLengthAreComparedOverHttp2() throws Exception {
-        try (TestServer server = TestServer.start(Buttons.class, "--server.http2.enabled=true")) {
-            HttpClient client =
-                    HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build();
-            // The first request upgrades the connection.
-            client.send(HttpRequest.newBuilder(server.uri("/")).build(), HttpResponse.BodyHandlers.discarding());
-            String id = UUID.randomUUID().toString();
+        TestServer server = Servers.PATH_PATTERNS.server;
+        HttpClient client =
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build();
+        // The first request upgrades the connection.
+        client.send(HttpRequest.newBuilder(server.uri("/")).build(), HttpResponse.BodyHandlers.discarding());
+        String id = UUID.randomUUID().toString();
 
-            HttpResponse<String> first = client.send(streamed(server, id, "tea"), HttpResponse.BodyHandlers.ofString());
-            assertThat(first.version()).isEqualTo(HttpClient.Version.HTTP_2);
-            assertThat(first.body()).startsWith("paid tea");
-            assertThat(client.send(streamed(server, id, "tea"), HttpResponse.BodyHandlers.ofString())
-                            .body())
-                    .isEqualTo(first.body());
-            assertThat(client.send(streamed(server, id, "gold"), HttpResponse.BodyHandlers.ofString())
-                            .headers()
-                            .firstValue("Idempotency-Refusal"))
-                    .contains("key-reused");
-        }
+        HttpResponse<String> first = client.send(streamed(server, id, "tea"), HttpResponse.BodyHandlers.ofString());
+        assertThat(first.version()).isEqualTo(HttpClient.Version.HTTP_2);
+        assertThat(first.body()).startsWith("paid tea");
+        assertThat(client.send(streamed(server, id, "tea"), HttpResponse.BodyHandlers.ofString())
+                        .body())
+                .isEqualTo(first.body());
+        assertThat(client.send(streamed(server, id, "gold"), HttpResponse.BodyHandlers.ofString())
+                        .headers()
+                        .firstValue("Idempotency-Refusal"))
+                .contains("key-reused");
     }
 
     private static HttpRequest streamed(TestServer server, String id, String text) {
