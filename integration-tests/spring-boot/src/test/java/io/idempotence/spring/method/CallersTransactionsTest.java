@@ -60,24 +60,6 @@ class CallersTransactionsTest {
         }
     }
 
-    @Configuration(proxyBeanMethods = false)
-    @EnableAutoConfiguration
-    static class WithoutOperations {}
-
-    /** It made one, which could fail: the connection then stayed in the thread, and the next transaction there was never committed. */
-    @Test
-    void aTransactionMakesNoStorage() {
-        try (ConfigurableApplicationContext without = new SpringApplicationBuilder(WithoutOperations.class)
-                .web(WebApplicationType.NONE)
-                .properties("spring.main.banner-mode=off", "idempotence.server.storage=memory")
-                .run()) {
-            new TransactionTemplate(without.getBean(PlatformTransactionManager.class))
-                    .executeWithoutResult(status -> {});
-            assertThat(without.getBeanFactory().containsSingleton("idempotenceStorage"))
-                    .isFalse();
-        }
-    }
-
     @BeforeAll
     static void start() {
         application = Application.start();
