@@ -19,7 +19,6 @@ import javax.sql.DataSource;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -313,19 +312,10 @@ class LostCommitsTest {
         }
     }
 
-    @Test
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
     @DisplayName("P2: a mark shows that a commit took effect whose reply was lost")
-    void aLostCommitIsResolvedInInTransactionMode() {
-        assertMarksResolveALostCommit(true);
-    }
-
-    @Test
-    @Tag("all") // the marks with the property's default, and the property without marks, have tests of their own
-    void aLostCommitIsResolvedInInTransactionModeThoughCommitsAreNoEffects() {
-        assertMarksResolveALostCommit(false);
-    }
-
-    private void assertMarksResolveALostCommit(boolean commitsAreEffects) {
+    void aLostCommitIsResolvedInInTransactionMode(boolean commitsAreEffects) {
         try (TestServer marking = TestServer.start(
                 Application.class,
                 "--idempotence.transactions.never-release-after-commit=" + commitsAreEffects,
