@@ -84,17 +84,20 @@ public enum Databases {
         private DB installed(DBConfiguration config) throws IOException {
             Path file = Path.of(System.getProperty("java.io.tmpdir"), "mariadb-install.lock");
             File installation = new File("target/mariadb-data");
+            InstalledDb server;
             try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
                     FileLock lock = channel.lock()) {
                 if (!installation.exists()) {
-                    DB server = DB.newEmbeddedDB(config);
+                    DB first = DB.newEmbeddedDB(config);
                     File unfinished = new File("target/mariadb-data-unfinished");
                     FileUtils.copyDirectory(config.getDataDir(), unfinished);
                     Files.move(unfinished.toPath(), installation.toPath());
-                    return server;
+                    return first;
                 }
+                server = new InstalledDb(config);
             }
-            return new InstalledDb(config, installation);
+            FileUtils.copyDirectory(installation, config.getDataDir());
+            return server;
         }
     },
     /** Only with {@code -Pall}, and where the machine has the library that this server needs. */
@@ -115,12 +118,12 @@ public enum Databases {
 
     private static final int PORT_ATTEMPTS = 3;
 
-    /** A server on a copy of an installation. */
+    /** A server whose data come from somewhere else. */
     private static final class InstalledDb extends DB {
-        InstalledDb(DBConfiguration config, File installation) throws IOException {
+        InstalledDb(DBConfiguration config) throws IOException {
             super(config);
             prepareDirectories();
-            FileUtils.copyDirectory(installation, config.getDataDir());
+            unpackEmbeddedDb();
         }
     }
 
