@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 
 /**
  * The list of all types of the product that a user can name, so of none in a package named {@code internal}. A new line extends the public
- * API. It runs as a part of {@link ArchitectureTest}.
+ * API. It runs as a part of {@link ArchitectureTest}, so with {@code -Dtest=ArchitectureTest}.
  */
 class PublicTypes {
     private static final String BASE = "io.idempotence.";

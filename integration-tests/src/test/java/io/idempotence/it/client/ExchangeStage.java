@@ -30,7 +30,7 @@ enum ExchangeStage {
     ERROR_BODY(socket -> drip(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\n")),
     ERROR_BODY_STALL(socket -> write(socket, "HTTP/1.1 422 No\r\nContent-Length: 1000000\r\n\r\nhalf"));
 
-    /** Twice as much as the largest buffers of sockets hold by default. */
+    /** Twice as much as the largest send buffer of Linux by default. The receive buffer of the server is small. */
     private static final String LARGE = "x".repeat(8 << 20);
 
     final Peer peer;

@@ -36,8 +36,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Responses that are cut, at each of their lines and at each of their bytes. Whatever the HTTP client makes of them, a call with an ID ends with what the operation
- * responded, or with the next attempt.
+ * Responses that are cut, at each of their lines and at each of their bytes. Whatever the HTTP client makes of them, a call with an ID ends
+ * with what the operation responded, or with the next attempt.
  */
 class InterruptedResponsesIT {
     private static final String RESULT = "{\"order\":17,\"total\":42}";

@@ -196,7 +196,7 @@ class OkHttpDeadlinesIT extends OkHttpInterceptorTestBase {
         }
     }
 
-    /** Large is twice as much as the largest buffers of sockets hold by default. */
+    /** Twice as much as the largest send buffer of Linux by default. The receive buffer of the server is small. */
     private static RequestBody body(Stage stage) {
         return RequestBody.create("x".repeat(stage.isOfRequestBody() ? 8 << 20 : 1), TEXT);
     }

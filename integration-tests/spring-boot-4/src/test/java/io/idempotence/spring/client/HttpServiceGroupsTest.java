@@ -95,7 +95,10 @@ class HttpServiceGroupsTest extends OrdersConsumer {
     @ImportHttpServices(group = "shipping", types = ShippingExchange.class)
     @HttpServiceFallback(value = OtherShipping.class, group = "shipping")
     static class Application {
-        /** One thread for all circuit breakers. Those of groups are made at the start, with the thread pool of that time. */
+        /**
+         * One thread for all circuit breakers, so that {@code drain} notices when all calls have ended. Those of groups are made at the start,
+         * with the thread pool of that time.
+         */
         @Bean(destroyMethod = "shutdownNow")
         ExecutorService one() {
             return Executors.newSingleThreadExecutor();

@@ -41,7 +41,7 @@ class ConsoleInContextPathTest {
     @ParameterizedTest
     @CsvSource({"/bank, ''", "'', /bank"})
     @Tag("all") // two starts; both paths at once are in every build
-    void itWorksByThePathsInTheApplicationWithOneOfThem(String context, String servlet) throws Exception {
+    void itWorksBehindAContextPathOrAServletPathAlone(String context, String servlet) throws Exception {
         assertWorks(context, servlet);
     }
 

@@ -286,9 +286,14 @@ class FallbacksTest extends OrdersConsumer {
             }
             one.submit(() -> assertThat(InboundRequest.current()).isEmpty()).get(60, TimeUnit.SECONDS);
         } finally {
-            useThreadsOf(Executors.newCachedThreadPool());
+            useDefaultThreads();
             one.shutdown();
         }
+    }
+
+    /** Those of Spring Cloud. */
+    private static void useDefaultThreads() {
+        useThreadsOf(Executors.newCachedThreadPool());
     }
 
     private static void useThreadsOf(ExecutorService executor) {
@@ -366,6 +371,25 @@ class FallbacksTest extends OrdersConsumer {
         }
     }
 
+    @Configuration(proxyBeanMethods = false)
+    @Import({Application.class, OwnInstallation.class})
+    static class InstalledEverywhere {}
+
+    @Test
+    @Tag("all") // a start for a customizer of all clients; the one of single clients is in every build
+    void fallbackSeesTheUnknownOutcomeOfAllClientsIfTheApplicationInstalledInAll() {
+        CountDownLatch held = new CountDownLatch(1);
+        try (ConfigurableApplicationContext own = warm(InstalledEverywhere.class)) {
+            provider.holdOrdersUntil(held);
+            for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
+                proxy.forget();
+                assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
+            }
+        } finally {
+            held.countDown();
+        }
+    }
+
     /** Resilience4j's limiter leaves the call of an interrupted thread in its queue. */
     @Test
     void callOfAnInterruptedThreadInTheQueueOfItsThreadIsNeverSent() throws Exception {
@@ -410,7 +434,7 @@ class FallbacksTest extends OrdersConsumer {
             assertThat(two.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
             assertThat(proxy.requests()).isEmpty();
         } finally {
-            useThreadsOf(Executors.newCachedThreadPool());
+            useDefaultThreads();
             held.countDown();
             two.shutdownNow();
         }

@@ -155,7 +155,9 @@ class HttpServiceMethodsTest extends OrdersConsumer {
         assertThat(provider.executions()).hasValue(1);
     }
 
+    /** Of the hedged call: its first request is in flight, and it may end. */
     private final CountDownLatch inFlight = new CountDownLatch(1);
+
     private final CountDownLatch over = new CountDownLatch(1);
     private final AtomicReference<Future<?>> first = new AtomicReference<>();
 

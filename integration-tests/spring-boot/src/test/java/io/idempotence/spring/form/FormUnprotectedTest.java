@@ -244,7 +244,7 @@ class FormUnprotectedTest {
     }
 
     @Test
-    @Tag("all") // its start; the place of the filter is part of FormStartTest, the double click of FormOverHttpTest
+    @Tag("all") // FormStartTest has the place of the filter, FormOverHttpTest#aReplayIsTheSameRedirect the second click
     void aDoubleClickRunsOnceBehindAFilterOfTheApplication() throws Exception {
         try (ConfigurableApplicationContext application =
                 FormApplication.builder().sources(OwnFilter.class).run()) {

@@ -159,7 +159,7 @@ final class TestServer implements AutoCloseable {
         context.close();
     }
 
-    /** An application with all auto-configuration on the class path, which permits every request. */
+    /** An application with the auto-configuration on the class path that providers need. It permits every request. */
     @Configuration(proxyBeanMethods = false)
     @EnableAutoConfiguration
     static class Application {

@@ -27,7 +27,9 @@ class ServerOffTest {
                 .web(WebApplicationType.NONE)
                 .properties("spring.profiles.active=prod", "spring.main.banner-mode=off")
                 .run()) {
-            // A transaction made one, which could fail: the connection then stayed in the thread.
+            // A transaction opened a storage, which could fail: the connection then stayed in the thread, and its next
+            // transaction was never
+            // committed.
             new TransactionTemplate(application.getBean(PlatformTransactionManager.class))
                     .executeWithoutResult(status -> {});
             assertThat(application.getBeanFactory().containsSingleton("idempotenceStorage"))
