@@ -33,7 +33,7 @@ class BackgroundWritesTest {
     private static final Duration CLOSING = Duration.ofSeconds(2);
     private static final int WHOLE_ROOM = (int) BackgroundWrites.MAX_BYTES - BackgroundWrites.BYTES_PER_WRITE;
     private static final IdempotencePolicy SHORT_LEASE =
-            IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
+            IdempotencePolicy.builder().lease(Duration.ofMillis(250)).build();
 
     private final IdempotenceId id = IdempotenceId.of("order-1");
     private final IdempotenceId tooMany = IdempotenceId.of("order-2");

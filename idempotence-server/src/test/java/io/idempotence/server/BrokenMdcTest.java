@@ -207,7 +207,7 @@ class BrokenMdcTest {
             }
         });
         IdempotencePolicy shortLease =
-                IdempotencePolicy.builder().lease(Duration.ofMillis(60)).build();
+                IdempotencePolicy.builder().lease(Duration.ofMillis(250)).build();
         ClaimedExecution execution = (ClaimedExecution) idempotence.engine().claim(IdempotentCall.of(id), shortLease);
         try (FailingMdc mdc = FailingMdc.failing("remove", call -> true)) {
             long failed = storage.count(Call.RENEW);

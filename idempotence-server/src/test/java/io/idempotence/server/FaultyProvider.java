@@ -23,7 +23,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 final class FaultyProvider implements AfterEachCallback {
     static final IdempotencePolicy SHORT_LEASE = IdempotencePolicy.builder()
-            .lease(Duration.ofMillis(60))
+            .lease(Duration.ofMillis(250))
             .onAbandoned(OnAbandoned.RE_EXECUTE)
             .build();
     static final IdempotenceId ID = IdempotenceId.of("order-1");

@@ -2,7 +2,6 @@ package io.idempotence.server;
 
 import static io.idempotence.server.FaultyProvider.ID;
 import static io.idempotence.server.FaultyProvider.KEY;
-import static io.idempotence.server.FaultyProvider.SHORT_LEASE;
 import static io.idempotence.server.FaultyProvider.key;
 import static io.idempotence.server.FaultyProvider.unavailable;
 import static io.idempotence.server.Refusals.refusalOf;
@@ -128,7 +127,7 @@ class StorageTroubleTest {
                 throw unavailable();
             }
         });
-        Idempotence idempotence = provider.idempotence(SHORT_LEASE);
+        Idempotence idempotence = provider.idempotence();
         IdempotenceId second = IdempotenceId.of("order-2");
         for (IdempotenceId each : List.of(ID, second)) {
             idempotence.execute(each, () -> provider.work().repeat((int) BackgroundWrites.MAX_BYTES / 10));
