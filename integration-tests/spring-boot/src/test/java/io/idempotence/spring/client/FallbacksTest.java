@@ -184,6 +184,16 @@ class FallbacksTest extends OrdersConsumer {
                         .toArray(String[]::new));
     }
 
+    private static void whileOrdersAreHeld(Runnable calls) {
+        CountDownLatch held = new CountDownLatch(1);
+        provider.holdOrdersUntil(held);
+        try {
+            calls.run();
+        } finally {
+            held.countDown();
+        }
+    }
+
     private String unknown() {
         await("the request arrives").until(() -> !proxy.requests().isEmpty());
         return "unknown, ID " + proxy.headers("Idempotency-Key").get(0);
@@ -204,26 +214,16 @@ class FallbacksTest extends OrdersConsumer {
         assertThatThrownBy(() -> client.create("tea")).isInstanceOf(FeignOutcomeUnknownException.class);
         proxy.loseResponses(0);
 
-        CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
-        try {
-            assertThatThrownBy(() -> client.create("tea")).isInstanceOf(FeignOutcomeUnknownException.class);
-        } finally {
-            held.countDown();
-        }
+        whileOrdersAreHeld(
+                () -> assertThatThrownBy(() -> client.create("tea")).isInstanceOf(FeignOutcomeUnknownException.class));
     }
 
     /** A plain TimeoutException looked like a call that had not been executed. */
     @ParameterizedTest
     @ValueSource(classes = {ByFactory.class, ByClass.class})
     void fallbackIsToldThatTheOutcomeIsUnknownWhenTheLimiterEndsTheCall(Class<? extends WithFallback> client) {
-        CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
-        try {
-            assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
-        } finally {
-            held.countDown();
-        }
+        whileOrdersAreHeld(
+                () -> assertThat(application.getBean(client).create("tea")).isEqualTo(unknown()));
     }
 
     @ParameterizedTest
@@ -263,13 +263,8 @@ class FallbacksTest extends OrdersConsumer {
     @ParameterizedTest
     @ValueSource(classes = {ByFactory.class, ByClass.class})
     void fallbackSeesTheUnknownOutcomeOfACallInADefaultMethod(Class<? extends WithFallback> client) {
-        CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
-        try {
-            assertThat(application.getBean(client).createAll("tea")).isEqualTo(unknown());
-        } finally {
-            held.countDown();
-        }
+        whileOrdersAreHeld(
+                () -> assertThat(application.getBean(client).createAll("tea")).isEqualTo(unknown()));
     }
 
     /** The thread of a circuit breaker serves other callers later. */
@@ -320,15 +315,14 @@ class FallbacksTest extends OrdersConsumer {
     @Test
     @Tag("all") // a start for a bean that is rarely missing
     void fallbackSeesTheUnknownOutcomeWhereDeadlinesAreNotComparedWithLimits() {
-        CountDownLatch held = new CountDownLatch(1);
         try (ConfigurableApplicationContext own = warm(NoTimeLimits.class)) {
-            provider.holdOrdersUntil(held);
-            assertThat(own.getBeanProvider(TimeLimits.class).getIfAvailable()).isNull();
-            assertThat(own.getBean(ByClass.class).create("tea")).isEqualTo(unknown());
-            proxy.forget();
-            assertThat(own.getBean(ByFactory.class).createAll("tea")).isEqualTo(unknown());
-        } finally {
-            held.countDown();
+            whileOrdersAreHeld(() -> {
+                assertThat(own.getBeanProvider(TimeLimits.class).getIfAvailable())
+                        .isNull();
+                assertThat(own.getBean(ByClass.class).create("tea")).isEqualTo(unknown());
+                proxy.forget();
+                assertThat(own.getBean(ByFactory.class).createAll("tea")).isEqualTo(unknown());
+            });
         }
     }
 
@@ -362,13 +356,8 @@ class FallbacksTest extends OrdersConsumer {
     @ParameterizedTest
     @ValueSource(classes = {InstalledByFactory.class, InstalledByClass.class})
     void fallbackSeesTheUnknownOutcomeOfAClientInWhichTheApplicationInstalled(Class<? extends WithFallback> client) {
-        CountDownLatch held = new CountDownLatch(1);
-        provider.holdOrdersUntil(held);
-        try {
-            assertThat(application.getBean(client).create("tea")).isEqualTo(unknown());
-        } finally {
-            held.countDown();
-        }
+        whileOrdersAreHeld(
+                () -> assertThat(application.getBean(client).create("tea")).isEqualTo(unknown()));
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -378,15 +367,13 @@ class FallbacksTest extends OrdersConsumer {
     @Test
     @Tag("all") // a start for a customizer of all clients; the one of single clients is in every build
     void fallbackSeesTheUnknownOutcomeOfAllClientsIfTheApplicationInstalledInAll() {
-        CountDownLatch held = new CountDownLatch(1);
         try (ConfigurableApplicationContext own = warm(InstalledEverywhere.class)) {
-            provider.holdOrdersUntil(held);
-            for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
-                proxy.forget();
-                assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
-            }
-        } finally {
-            held.countDown();
+            whileOrdersAreHeld(() -> {
+                for (Class<? extends WithFallback> client : List.of(ByFactory.class, ByClass.class)) {
+                    proxy.forget();
+                    assertThat(own.getBean(client).create("tea")).isEqualTo(unknown());
+                }
+            });
         }
     }
 
