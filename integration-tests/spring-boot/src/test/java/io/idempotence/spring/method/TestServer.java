@@ -40,7 +40,7 @@ final class TestServer implements AutoCloseable {
                         "spring.main.banner-mode=off",
                         "idempotence.server.storage=memory",
                         "management.health.redis.enabled=false",
-                        // Parts of Spring Cloud that only callers need take a tenth of a start.
+                        // Parts of Spring Cloud that only callers need make each start slower.
                         "spring.cloud.refresh.enabled=false",
                         "spring.cloud.loadbalancer.enabled=false",
                         "spring.cloud.discovery.enabled=false")
