@@ -78,8 +78,8 @@ public enum Databases {
         }
 
         /**
-         * An installation takes seconds. The first process of this module makes one, and the others copy it. One at a time on this machine: an
-         * installation deletes the temporary tables of all when it begins.
+         * An installation takes seconds. The first process of this module makes one, and the others copy it. Only one runs at a time on this
+         * machine, because each begins by deleting all temporary tables.
          */
         private DB installed(DBConfiguration config) throws IOException {
             Path file = Path.of(System.getProperty("java.io.tmpdir"), "mariadb-install.lock");
@@ -118,7 +118,7 @@ public enum Databases {
 
     private static final int PORT_ATTEMPTS = 3;
 
-    /** A server whose data come from somewhere else. */
+    /** A server that is unpacked but not installed: its data is copied from an installation. */
     private static final class InstalledDb extends DB {
         InstalledDb(DBConfiguration config) throws IOException {
             super(config);

@@ -39,8 +39,9 @@ import org.springframework.web.multipart.MaxUploadSizeExceededException;
 import org.springframework.web.multipart.MultipartFile;
 
 /**
- * Forms with a token that cannot be protected. They do not run, because a token promises one run. No other request is affected: among them
- * are uploads that the container does not parse, which the application handles as without the starter.
+ * Forms with a token that cannot be protected, and requests that resemble them. Such a form does not run, because a token promises one run.
+ * The other requests work as without the starter: forms of other clients, uploads that the container does not parse, pages with a form that
+ * Spring Security forwards to.
  */
 @ExtendWith(OutputCaptureExtension.class)
 class FormUnprotectedTest {
