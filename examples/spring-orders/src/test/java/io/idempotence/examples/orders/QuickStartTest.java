@@ -25,7 +25,8 @@ import redis.embedded.RedisServer;
 class QuickStartTest {
     private static final Path QUICK_START = Path.of("../quick-start");
     private static final Path QUICK_START_3 = Path.of("../quick-start-3");
-    private static final Pattern VERSIONS_OF_BOOT_3 = Pattern.compile("OpenFeign; `([.\\d]+)` on Boot `(3[.\\d]+)`");
+    private static final Pattern VERSIONS_OF_BOOT_3 =
+            Pattern.compile("OpenFeign \\(`([.\\d]+)` on Boot `(3[.\\d]+)`\\)");
     private static final String FROM_HERE = "  <!-- README.md, from here ... -->\n";
     private static final String TO_HERE = "  <!-- ... to here -->\n";
 
