@@ -33,6 +33,15 @@ class ReleaseShapeTest {
         assertThat(texts(managed)).containsExactlyInAnyOrderElementsOf(modules());
     }
 
+    /** A POM with a parent would make users resolve it, and all that it imports. */
+    @ParameterizedTest
+    @MethodSource("modules")
+    void pomsAreFlat(String module) throws Exception {
+        NodeList plugins = (NodeList)
+                xpath.evaluate("/project/build/plugins/plugin/artifactId", pom(module), XPathConstants.NODESET);
+        assertThat(texts(plugins)).contains("flatten-maven-plugin");
+    }
+
     @ParameterizedTest
     @MethodSource("modules")
     void jarsCarryTheLicence(String module) {
