@@ -10,7 +10,7 @@ public final class FilterSnippet {
 
     static void install(Idempotence idempotence, ServletContext context) {
         // tag::snippet[]
-        IdempotenceFilter.builder(idempotence).keyOptional().build().install(context, "/orders/*");
+        IdempotenceFilter.builder(idempotence).idOptional().build().install(context, "/orders/*");
         // end::snippet[]
     }
 }

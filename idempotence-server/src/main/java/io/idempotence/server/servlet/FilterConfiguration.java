@@ -15,7 +15,7 @@ record FilterConfiguration(
         PolicySettings usual,
         List<OperationPolicy> operations,
         Set<String> methods,
-        boolean keyRequired,
+        boolean idRequired,
         IdempotencyKeyHeader header,
         RequestScope scope,
         int maxRequestBody,
@@ -66,14 +66,14 @@ record FilterConfiguration(
         boolean isListed = methods.contains(method);
         // A caller that sends an ID with a PUT or DELETE relies on it: it must not run unprotected (P6).
         boolean isProtected = isListed || !keyLines(request).isEmpty();
-        RequestSettings settings = settingsFor(request).of(isProtected, isListed && keyRequired);
+        RequestSettings settings = settingsFor(request).of(isProtected, isListed && idRequired);
         RequestSettings chosen = settings.chosen(request);
         return chosen.isProtected() ? chosen : null;
     }
 
     /** Returns the settings of the protected requests of a method and path. */
     RequestSettings settingsOf(String method, String path) {
-        return settingsFor(method, path).of(true, methods.contains(method) && keyRequired);
+        return settingsFor(method, path).of(true, methods.contains(method) && idRequired);
     }
 
     private PolicySettings settingsFor(HttpServletRequest request) {

@@ -264,7 +264,7 @@ public final class IdempotenceFilter implements Filter {
         }
         if (sent.isEmpty()) {
             if (settings.requiresId()) {
-                own.refuseMissingKey(request, response);
+                own.refuseMissingId(request, response);
             } else {
                 letThrough(request, response, chain);
             }

@@ -52,7 +52,7 @@ public final class IdempotenceFilterBuilder {
     private IdempotencePolicy policy;
     private final List<Function<Duration, FilterConfiguration.OperationPolicy>> operations = new ArrayList<>();
     private Set<String> methods = Set.of("POST", "PATCH");
-    private boolean keyRequired = true;
+    private boolean idRequired = true;
     private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
     private RequestScope scope = RequestScope.principal();
     private BodyForm bodyForm = BodyForm.bytes();
@@ -128,8 +128,8 @@ public final class IdempotenceFilterBuilder {
     }
 
     /** Lets requests without an ID through, unprotected. By default they are refused as key-missing. */
-    public IdempotenceFilterBuilder keyOptional() {
-        this.keyRequired = false;
+    public IdempotenceFilterBuilder idOptional() {
+        this.idRequired = false;
         return this;
     }
 
@@ -302,7 +302,7 @@ public final class IdempotenceFilterBuilder {
                 FilterConfiguration.PolicySettings.of(policy, maxWait),
                 operations.stream().map(operation -> operation.apply(maxWait)).toList(),
                 methods,
-                keyRequired,
+                idRequired,
                 header,
                 scope,
                 maxRequestBody,

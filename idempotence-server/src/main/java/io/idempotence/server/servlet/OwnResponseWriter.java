@@ -36,7 +36,7 @@ final class OwnResponseWriter {
                 () -> problems.refuseEarly(request, response, Refusal.KEY_INVALID, Duration.ZERO, detail));
     }
 
-    void refuseMissingKey(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    void refuseMissingId(HttpServletRequest request, HttpServletResponse response) throws IOException {
         String detail =
                 "Send the header Idempotency-Key with a new UUID for each operation, and the same one for each retry.";
         send(

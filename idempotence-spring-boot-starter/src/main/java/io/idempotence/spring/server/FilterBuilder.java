@@ -27,7 +27,7 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
     IdempotenceFilterBuilder of(Idempotence idempotence) {
         IdempotenceFilterBuilder filter = IdempotenceFilter.builder(idempotence).policy(UsualPolicy.of(idempotence));
         if (!properties.requireId()) {
-            filter.keyOptional();
+            filter.idOptional();
         }
         filter.scope(checked("scope-headers", properties.scopeHeaders(), this::scope));
         filter.keepHeaders(OF_CORS);

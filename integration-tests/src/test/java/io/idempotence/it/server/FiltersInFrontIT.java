@@ -181,7 +181,7 @@ class FiltersInFrontIT extends FilterTestBase {
                 context -> {
                     outermost(context);
                     startsAsync(context);
-                    IdempotenceFilter.builder(idempotence).keyOptional().build().install(context);
+                    IdempotenceFilter.builder(idempotence).idOptional().build().install(context);
                 });
         assertThat(Http.post(server.uri("/p"), null, "{}").statusCode()).isEqualTo(201);
     }
@@ -244,7 +244,7 @@ class FiltersInFrontIT extends FilterTestBase {
                                 }
                             },
                             response));
-            IdempotenceFilter.builder(idempotence).keyOptional().build().install(context);
+            IdempotenceFilter.builder(idempotence).idOptional().build().install(context);
         });
         HttpRequest request = HttpRequest.newBuilder(server.uri("/p"))
                 .PUT(HttpRequest.BodyPublishers.noBody())

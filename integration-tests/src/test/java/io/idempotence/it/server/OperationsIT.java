@@ -154,7 +154,7 @@ class OperationsIT extends FilterTestBase {
                     .build()
                     .install(context, first);
             IdempotenceFilter.builder(idempotence)
-                    .keyOptional()
+                    .idOptional()
                     .maxRequestBody(10)
                     .build()
                     .install(context, second);
@@ -261,7 +261,7 @@ class OperationsIT extends FilterTestBase {
                     }
                 },
                 context -> {
-                    IdempotenceFilter.builder(idempotence).keyOptional().build().install(context, "/legacy/*");
+                    IdempotenceFilter.builder(idempotence).idOptional().build().install(context, "/legacy/*");
                     IdempotenceFilter.builder(idempotence)
                             .methods("DELETE")
                             .build()

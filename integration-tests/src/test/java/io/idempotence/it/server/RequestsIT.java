@@ -124,7 +124,7 @@ class RequestsIT extends FilterTestBase {
     @Test
     void aMissingKeyPassesThroughOnRequest() {
         ServletServer server =
-                serve((request, response) -> respond(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
+                serve((request, response) -> respond(response, 200, "ok"), IdempotenceFilterBuilder::idOptional);
         assertThat(post(server.uri("/payments"), null, "{}").statusCode()).isEqualTo(200);
         assertThat(runs).hasValue(1);
     }
@@ -156,7 +156,7 @@ class RequestsIT extends FilterTestBase {
     @Test
     void anInvalidKeyIsNeverIgnored() {
         ServletServer server =
-                serve((request, response) -> respond(response, 200, "ok"), IdempotenceFilterBuilder::keyOptional);
+                serve((request, response) -> respond(response, 200, "ok"), IdempotenceFilterBuilder::idOptional);
         HttpResponse<byte[]> response = post(server.uri("/payments"), "not a key", "{}");
         assertThat(response.statusCode()).isEqualTo(400);
         assertThat(refusal(response)).isEqualTo("key-invalid");
@@ -171,7 +171,7 @@ class RequestsIT extends FilterTestBase {
     void anInvalidKeyInACallOfTheHandlerIsItsOwnFailure(boolean isProtected) {
         ServletServer server = serve(
                 (request, response) -> IdempotencyKeyHeader.standard().parse(List.of("not a key")),
-                IdempotenceFilterBuilder::keyOptional);
+                IdempotenceFilterBuilder::idOptional);
         HttpResponse<byte[]> response = post(server.uri("/payments"), isProtected ? id : null, "{}");
         assertThat(response.statusCode()).isEqualTo(500);
         assertThat(refusal(response)).isNull();

@@ -238,7 +238,7 @@ class FormUnprotectedTest {
         @Bean
         FilterRegistrationBean<IdempotenceFilter> ownFilter(Idempotence idempotence) {
             FilterRegistrationBean<IdempotenceFilter> registration = new FilterRegistrationBean<>(
-                    IdempotenceFilter.builder(idempotence).keyOptional().build());
+                    IdempotenceFilter.builder(idempotence).idOptional().build());
             registration.setOrder(5);
             return registration;
         }

@@ -78,7 +78,7 @@ class CustomFilterRegistrationsTest {
     }
 
     private static IdempotenceFilter filter(Idempotence idempotence) {
-        return IdempotenceFilter.builder(idempotence).keyOptional().build();
+        return IdempotenceFilter.builder(idempotence).idOptional().build();
     }
 
     @Import(Payments.class)

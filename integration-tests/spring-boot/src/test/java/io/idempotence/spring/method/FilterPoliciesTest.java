@@ -37,7 +37,7 @@ class FilterPoliciesTest {
     private final String id = UUID.randomUUID().toString();
 
     private static IdempotenceFilter filter(Idempotence idempotence) {
-        return IdempotenceFilter.builder(idempotence).keyOptional().build();
+        return IdempotenceFilter.builder(idempotence).idOptional().build();
     }
 
     @RestController
