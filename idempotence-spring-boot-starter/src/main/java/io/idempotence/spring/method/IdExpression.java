@@ -100,7 +100,7 @@ final class IdExpression {
     /**
      * Evaluates the expression.
      *
-     * @throws InvalidIdempotenceIdException if the result is not an ID
+     * @throws NoIdempotenceIdException if the result is not an ID
      */
     IdempotenceId evaluate(Object target, @Nullable Object[] arguments) {
         MethodBasedEvaluationContext context = new MethodBasedEvaluationContext(target, method, arguments, NAMES);
@@ -109,12 +109,12 @@ final class IdExpression {
         try {
             value = expression.getValue(context);
         } catch (EvaluationException e) {
-            throw invalid("cannot be evaluated: " + e.getMessage(), e);
+            throw noId("cannot be evaluated: " + e.getMessage(), e);
         }
         try {
             return value instanceof List<?> values ? ofAll(values) : new IdempotenceId(text(value));
         } catch (IllegalArgumentException e) {
-            throw invalid("is not an idempotence ID: " + e.getMessage(), e);
+            throw noId("is not an idempotence ID: " + e.getMessage(), e);
         }
     }
 
@@ -135,18 +135,18 @@ final class IdExpression {
                 || value instanceof IdempotenceId) {
             String characters = value instanceof Enum<?> constant ? constant.name() : value.toString();
             if (characters.isBlank()) {
-                throw invalid("is blank", null);
+                throw noId("is blank", null);
             }
             return characters;
         }
         if (value == null) {
-            throw invalid("is null", null);
+            throw noId("is null", null);
         }
-        throw invalid("is a " + value.getClass().getName() + "; expected text, a number, a UUID or an enum", null);
+        throw noId("is a " + value.getClass().getName() + "; expected text, a number, a UUID or an enum", null);
     }
 
-    private InvalidIdempotenceIdException invalid(String what, @Nullable Throwable cause) {
-        return new InvalidIdempotenceIdException(
+    private NoIdempotenceIdException noId(String what, @Nullable Throwable cause) {
+        return new NoIdempotenceIdException(
                 "the ID of a call of " + where + ", \"" + text + "\", " + what + "; the method did not run",
                 text,
                 cause);

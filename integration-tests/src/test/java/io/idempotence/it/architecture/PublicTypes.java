@@ -169,7 +169,7 @@ class PublicTypes {
                 method.IdempotentOperation.Origin
                 method.IdempotentOperation.Setting
                 method.IdempotentOperations
-                method.InvalidIdempotenceIdException
+                method.NoIdempotenceIdException
                 server.IdempotenceFilterCustomizer
                 server.IdempotenceFilterRegistrationBean
                 server.IdempotenceServerAutoConfiguration

@@ -282,7 +282,7 @@ class IdempotentMethodsTest {
         assertThat(payments.several(new Message("b", "t", 7, null))).isEqualTo(first);
         assertThat(payments.several(new Message("a", "u", 7, null))).isNotEqualTo(first);
         assertThatThrownBy(() -> payments.several(new Message("a", "t", null, null)))
-                .isInstanceOf(InvalidIdempotenceIdException.class)
+                .isInstanceOf(NoIdempotenceIdException.class)
                 .hasMessageContaining("\"{#message.tenant, #message.number}\", is null");
     }
 
@@ -291,7 +291,7 @@ class IdempotentMethodsTest {
     void withoutAnIdTheMethodDoesNotRun() {
         int before = RUNS.get();
         assertThatThrownBy(() -> payments.pay(Message.of(null)))
-                .isInstanceOf(InvalidIdempotenceIdException.class)
+                .isInstanceOf(NoIdempotenceIdException.class)
                 .hasMessage("the ID of a call of Payments.pay, \"#message.id\", is null; the method did not run");
         assertThatThrownBy(() -> payments.pay(Message.of(" "))).hasMessageContaining("is blank");
         assertThatThrownBy(() -> payments.pay(Message.of("ü"))).hasMessageContaining("is not an idempotence ID");

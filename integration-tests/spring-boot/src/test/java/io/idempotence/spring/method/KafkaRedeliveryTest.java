@@ -174,7 +174,7 @@ class KafkaRedeliveryTest {
         DefaultErrorHandler errors(KafkaTemplate<Object, Object> kafka) {
             FixedBackOff pauses = new FixedBackOff(1, RETRIES);
             DefaultErrorHandler errors = new DefaultErrorHandler(new DeadLetterPublishingRecoverer(kafka), pauses);
-            errors.addNotRetryableExceptions(InvalidIdempotenceIdException.class);
+            errors.addNotRetryableExceptions(NoIdempotenceIdException.class);
             return errors;
         }
 
@@ -321,7 +321,7 @@ class KafkaRedeliveryTest {
             producer.send("refused", id);
             producer.send("refused", id + "-next");
             await().atMost(Duration.ofSeconds(60)).until(() -> deliveriesOf(parked.get(1)) == 1);
-            assertThat(DELIVERIES).contains("parked  after InvalidIdempotenceIdException", parked.get(0));
+            assertThat(DELIVERIES).contains("parked  after NoIdempotenceIdException", parked.get(0));
         }
         assertThat(effectsOf(id)).isZero();
     }

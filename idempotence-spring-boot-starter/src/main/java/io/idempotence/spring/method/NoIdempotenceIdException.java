@@ -4,12 +4,12 @@ import io.idempotence.IdempotenceException;
 import org.jspecify.annotations.Nullable;
 
 /** A call of an {@code @Idempotent} bean method whose arguments give no ID. The method did not run, and a retry with equal arguments does not help. */
-public final class InvalidIdempotenceIdException extends IdempotenceException {
+public final class NoIdempotenceIdException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
     private final String expression;
 
-    InvalidIdempotenceIdException(String message, String expression, @Nullable Throwable cause) {
+    NoIdempotenceIdException(String message, String expression, @Nullable Throwable cause) {
         super(message, cause);
         this.expression = expression;
     }
