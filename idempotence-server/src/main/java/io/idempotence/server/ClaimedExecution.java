@@ -125,8 +125,8 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
     }
 
     @Override
-    public void applied() {
-        handler.applied();
+    public void mayTakeEffect() {
+        handler.mayTakeEffect();
     }
 
     @Override

@@ -36,7 +36,7 @@ final class HandlerDecision {
     }
 
     /** Revokes what earlier transactions declared, because a repeated one has set its mark. */
-    void applied() {
+    void mayTakeEffect() {
         effect.compareAndSet(Effect.NONE, Effect.UNDECLARED);
         overtaken = false;
         if (decided == Verdict.RELEASE) {

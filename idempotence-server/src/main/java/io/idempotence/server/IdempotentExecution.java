@@ -86,8 +86,8 @@ public interface IdempotentExecution {
      * Declares that nothing took effect so far, for example because the transaction was rolled back. Unlike {@link #release()} it does not
      * decide about the ID: if the policy would mark a failure as unknown, it releases the ID instead. A success is still kept.
      *
-     * <p>A handler whose only effects are its transactions calls this method after a rollback, {@link #applied()} when it begins another
-     * transaction, and {@link #tookEffect()} after a commit. Either of the other two calls revokes this declaration.
+     * <p>A handler whose only effects are its transactions calls this method after a rollback, {@link #mayTakeEffect()} when it begins
+     * another transaction, and {@link #tookEffect()} after a commit. Either of the other two calls revokes this declaration.
      */
     void nothingTookEffect();
 
@@ -105,11 +105,11 @@ public interface IdempotentExecution {
     void overtaken();
 
     /**
-     * Declares that this execution takes effect after all. It revokes {@link #release()}, {@link #overtaken()} and {@link
+     * Declares that this execution may take effect after all. It revokes {@link #release()}, {@link #overtaken()} and {@link
      * #nothingTookEffect()}, and the policy decides unless there is a later decision. Storages call it for a transaction that is retried
      * after a failure. A handler whose response must be kept calls {@link #keep()}.
      */
-    void applied();
+    void mayTakeEffect();
 
     /** Marks the outcome as unknown: later attempts are refused as outcome-unknown (T13). */
     void markUnknown();

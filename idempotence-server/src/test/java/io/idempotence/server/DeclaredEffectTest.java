@@ -48,7 +48,7 @@ class DeclaredEffectTest {
     void aDeclarationIsWithdrawnByWhatMayTakeEffectLaterAndForGoodByWhatDid() {
         ClaimedExecution execution = strict();
         execution.nothingTookEffect();
-        execution.applied();
+        execution.mayTakeEffect();
         assertThat(execution.byStatus(500)).isEqualTo(Verdict.UNKNOWN);
         execution.nothingTookEffect();
         assertThat(execution.byStatus(500)).isEqualTo(Verdict.RELEASE);

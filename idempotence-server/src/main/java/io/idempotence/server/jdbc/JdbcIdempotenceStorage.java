@@ -92,7 +92,7 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
         try {
             markApplied(connection, execution.claim());
             // This revokes what an earlier transaction of this execution reported.
-            execution.applied();
+            execution.mayTakeEffect();
         } catch (ExecutionOvertakenException e) {
             // If the ID were kept, this failure would be replayed as the response of the applied execution.
             execution.overtaken();
