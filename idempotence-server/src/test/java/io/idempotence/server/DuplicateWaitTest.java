@@ -62,10 +62,10 @@ class DuplicateWaitTest {
         return idempotence(10_000);
     }
 
-    private Idempotence idempotence(int maxWaiting) {
+    private Idempotence idempotence(int maxWaitingRequests) {
         Idempotence idempotence = Idempotence.builder(redis.connect())
                 .listener((event, id) -> events.add(event))
-                .maxWaiting(maxWaiting)
+                .maxWaitingRequests(maxWaitingRequests)
                 .build();
         open.add(idempotence);
         return idempotence;
@@ -405,9 +405,9 @@ class DuplicateWaitTest {
     void anImpossibleNumberOfWaitersIsRefused() {
         try (RedisIdempotenceStorage storage = redis.connect()) {
             Idempotence.Builder builder = Idempotence.builder(storage);
-            assertThatThrownBy(() -> builder.maxWaiting(-1))
+            assertThatThrownBy(() -> builder.maxWaitingRequests(-1))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("maxWaiting must be 0 to 1000000, got -1");
+                    .hasMessageContaining("maxWaitingRequests must be 0 to 1000000, got -1");
         }
     }
 }

@@ -31,7 +31,7 @@ import org.springframework.util.unit.DataSize;
  * @param maxFormParameters Largest number of parameters of a form. Default: that of the container, as server.tomcat.* or server.jetty.* sets it.
  * @param maxFormSize Largest form. Default: that of the container, as server.tomcat.* or server.jetty.* sets it.
  * @param maxWait Longest time that a duplicate may wait for the first attempt.
- * @param maxWaiting How many duplicates may wait at once.
+ * @param maxWaitingRequests How many duplicates may wait at once.
  * @param keepHeaders Response headers to store and replay, besides the standard ones.
  * @param problemBase Prefix of the type of refusals.
  * @param filterOrder Order of the filter among the filters of the application. Default: behind all others.
@@ -59,7 +59,7 @@ public record IdempotenceServerProperties(
         @Nullable Integer maxFormParameters,
         @Nullable DataSize maxFormSize,
         @DefaultValue("10s") Duration maxWait,
-        @DefaultValue("10000") int maxWaiting,
+        @DefaultValue("10000") int maxWaitingRequests,
         @DefaultValue List<String> keepHeaders,
         @DefaultValue("urn:idempotence:problem:") URI problemBase,
         @Nullable Integer filterOrder,
