@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.idempotence.server.jdbc.JdbcIdempotenceStorage;
 import io.idempotence.server.redis.RedisCommands;
 import io.idempotence.server.redis.RedisIdempotenceStorage;
-import io.idempotence.server.servlet.BodyForm;
+import io.idempotence.server.servlet.BodyComparison;
 import io.idempotence.server.storage.Claims;
 import io.idempotence.server.storage.IdempotenceStorage;
 import java.io.File;
@@ -54,8 +54,9 @@ class OptionalDependenciesTest {
     @Test
     void comparingJsonReportsThatGsonIsMissing() throws Exception {
         assertThat(withoutJedisAndGson(ComparingJson.class))
-                .isEqualTo("BodyForm.canonicalJson() needs com.google.code.gson:gson 2.11 or later; add it, or compare"
-                        + " bytes()");
+                .isEqualTo(
+                        "BodyComparison.canonicalJson() needs com.google.code.gson:gson 2.11 or later; add it, or use"
+                                + " bytes()");
     }
 
     private static String withoutJedisAndGson(Class<? extends Supplier<String>> service) throws Exception {
@@ -146,7 +147,7 @@ class OptionalDependenciesTest {
     static final class ComparingJson implements Supplier<String> {
         @Override
         public String get() {
-            return failure(BodyForm::canonicalJson);
+            return failure(BodyComparison::canonicalJson);
         }
     }
 

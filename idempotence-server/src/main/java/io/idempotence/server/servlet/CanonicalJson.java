@@ -12,10 +12,10 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The form of {@link BodyForm#canonicalJson()}: a digest of the value, with the members of every object sorted by name. Members of open
- * objects are held in memory, at a hundred bytes each or more, so their number has a limit.
+ * The comparison of {@link BodyComparison#canonicalJson()}: by a digest of the value, with the members of every object sorted by name.
+ * Members of open objects are held in memory, at a hundred bytes each or more, so their number has a limit.
  */
-final class CanonicalJson implements BodyForm {
+final class CanonicalJson implements BodyComparison {
     private static final int DEEPEST = 200;
     private static final int MOST_MEMBERS = 10_000;
 
@@ -24,15 +24,15 @@ final class CanonicalJson implements BodyForm {
     }
 
     /**
-     * The most memory that {@link #of} takes besides the body; 0 for another form. Gson keeps a text at two bytes per character, and doubles
-     * its buffer when it is full.
+     * The most memory that {@link #bytesToCompare} takes besides the body; 0 for another comparison. Gson keeps a text at two bytes per
+     * character, and doubles its buffer when it is full.
      */
-    static long memoryOf(BodyForm form, String mediaType, int length) {
-        return form instanceof CanonicalJson && isJson(mediaType) ? 5L * length : 0;
+    static long memoryOf(BodyComparison comparison, String mediaType, int length) {
+        return comparison instanceof CanonicalJson && isJson(mediaType) ? 5L * length : 0;
     }
 
     @Override
-    public byte[] of(String mediaType, byte[] body) {
+    public byte[] bytesToCompare(String mediaType, byte[] body) {
         if (!isJson(mediaType)) {
             return body;
         }

@@ -21,7 +21,7 @@ record FilterConfiguration(
         int maxRequestBody,
         int maxResponseBody,
         long maxMemory,
-        BodyForm bodyForm,
+        BodyComparison bodyComparison,
         FormRules.Limits formLimits,
         List<String> keptHeaders,
         String problemBase) {

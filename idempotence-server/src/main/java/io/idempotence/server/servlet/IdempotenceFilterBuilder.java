@@ -55,7 +55,7 @@ public final class IdempotenceFilterBuilder {
     private boolean idRequired = true;
     private IdempotencyKeyHeader header = IdempotencyKeyHeader.standard();
     private RequestScope scope = RequestScope.principal();
-    private BodyForm bodyForm = BodyForm.bytes();
+    private BodyComparison bodyComparison = BodyComparison.bytes();
     private int maxRequestBody = 10 << 20;
     private int maxResponseBody = 1 << 20;
     private int maxFormParameters = -1;
@@ -157,10 +157,11 @@ public final class IdempotenceFilterBuilder {
     /**
      * Sets how the bodies of two requests under one ID are compared.
      *
-     * @param form default: {@link BodyForm#bytes()}. After a change, retries of requests from before it are refused as key-reused (422)
+     * @param comparison default: {@link BodyComparison#bytes()}. After a change, retries of requests from before it are refused as
+     *     key-reused (422)
      */
-    public IdempotenceFilterBuilder bodyForm(BodyForm form) {
-        this.bodyForm = Objects.requireNonNull(form, "form");
+    public IdempotenceFilterBuilder bodyComparison(BodyComparison comparison) {
+        this.bodyComparison = Objects.requireNonNull(comparison, "comparison");
         return this;
     }
 
@@ -308,7 +309,7 @@ public final class IdempotenceFilterBuilder {
                 maxRequestBody,
                 maxResponseBody,
                 maxMemory,
-                bodyForm,
+                bodyComparison,
                 new FormRules.Limits(maxFormParameters, maxFormSize),
                 List.copyOf(keptHeaders),
                 problemBase.toASCIIString());

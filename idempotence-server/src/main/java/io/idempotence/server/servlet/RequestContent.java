@@ -112,7 +112,7 @@ final class RequestContent implements AutoCloseable {
             ofParameters.require(rules.memoryOfParameters(body, config.formLimits()));
         }
         return new RequestContent(
-                RequestFingerprint.of(request, contentType, body, cap, config.bodyForm(), memory),
+                RequestFingerprint.of(request, contentType, body, cap, config.bodyComparison(), memory),
                 body,
                 encoding,
                 null,

@@ -49,7 +49,7 @@ final class RequestFingerprint {
             @Nullable String contentType,
             byte[] body,
             int cap,
-            BodyForm form,
+            BodyComparison comparison,
             MemoryBudget.Share memory)
             throws RequestNotTakenException {
         RequestFingerprint fingerprint = new RequestFingerprint();
@@ -58,24 +58,28 @@ final class RequestFingerprint {
         String boundary = MediaTypes.boundary(contentType);
         if (isGzip(request)) {
             try (MemoryBudget.Share decoded = memory.another()) {
-                fingerprint.add(unzipped(body, cap, decoded), boundary, mediaType, form, memory);
+                fingerprint.add(unzipped(body, cap, decoded), boundary, mediaType, comparison, memory);
             }
         } else {
-            fingerprint.add(body, boundary, mediaType, form, memory);
+            fingerprint.add(body, boundary, mediaType, comparison, memory);
         }
         return Fingerprint.of(fingerprint.digest.digest());
     }
 
     private void add(
-            byte[] plain, @Nullable String boundary, String mediaType, BodyForm form, MemoryBudget.Share memory)
+            byte[] plain,
+            @Nullable String boundary,
+            String mediaType,
+            BodyComparison comparison,
+            MemoryBudget.Share memory)
             throws RequestNotTakenException {
         if (boundary != null) {
             addWithout(plain, ("--" + boundary).getBytes(StandardCharsets.ISO_8859_1));
             return;
         }
         try (MemoryBudget.Share parsed = memory.another()) {
-            parsed.require(CanonicalJson.memoryOf(form, mediaType, plain.length));
-            add(form.of(mediaType, plain));
+            parsed.require(CanonicalJson.memoryOf(comparison, mediaType, plain.length));
+            add(comparison.bytesToCompare(mediaType, plain));
         }
     }
 

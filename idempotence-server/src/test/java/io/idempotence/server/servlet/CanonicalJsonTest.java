@@ -11,10 +11,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class CanonicalJsonTest {
-    private final BodyForm form = BodyForm.canonicalJson();
+    private final BodyComparison comparison = BodyComparison.canonicalJson();
 
     private byte[] of(String json) {
-        return form.of("application/json", json.getBytes(StandardCharsets.UTF_8));
+        return comparison.bytesToCompare("application/json", json.getBytes(StandardCharsets.UTF_8));
     }
 
     @ParameterizedTest
@@ -74,7 +74,7 @@ class CanonicalJsonTest {
     @Test
     void bytesThatAreNoTextCountAsTheyAre() {
         byte[] body = {'"', (byte) 0xff, '"'};
-        assertThat(form.of("application/json", body)).isEqualTo(body);
+        assertThat(comparison.bytesToCompare("application/json", body)).isEqualTo(body);
     }
 
     @Test
@@ -107,19 +107,21 @@ class CanonicalJsonTest {
     @Test
     void onlyJsonIsReadAsJson() {
         byte[] body = "{ \"a\" : 1 }".getBytes(StandardCharsets.UTF_8);
-        assertThat(form.of("text/plain", body)).isEqualTo(body);
-        assertThat(form.of("", body)).isEqualTo(body);
-        assertThat(form.of("application/merge-patch+json", body)).isEqualTo(of("{\"a\":1}"));
-        assertThat(BodyForm.bytes().of("application/json", body)).isEqualTo(body);
+        assertThat(comparison.bytesToCompare("text/plain", body)).isEqualTo(body);
+        assertThat(comparison.bytesToCompare("", body)).isEqualTo(body);
+        assertThat(comparison.bytesToCompare("application/merge-patch+json", body))
+                .isEqualTo(of("{\"a\":1}"));
+        assertThat(BodyComparison.bytes().bytesToCompare("application/json", body))
+                .isEqualTo(body);
     }
 
     @Test
     void memoryForTheLongestTextIsReserved() {
-        assertThat(CanonicalJson.memoryOf(form, "application/json", 100)).isEqualTo(500);
-        assertThat(CanonicalJson.memoryOf(form, "application/problem+json", 100))
+        assertThat(CanonicalJson.memoryOf(comparison, "application/json", 100)).isEqualTo(500);
+        assertThat(CanonicalJson.memoryOf(comparison, "application/problem+json", 100))
                 .isEqualTo(500);
-        assertThat(CanonicalJson.memoryOf(form, "text/plain", 100)).isZero();
-        assertThat(CanonicalJson.memoryOf(BodyForm.bytes(), "application/json", 100))
+        assertThat(CanonicalJson.memoryOf(comparison, "text/plain", 100)).isZero();
+        assertThat(CanonicalJson.memoryOf(BodyComparison.bytes(), "application/json", 100))
                 .isZero();
     }
 }

@@ -6,7 +6,7 @@ import static io.idempotence.spring.server.ServerBuilder.set;
 import io.idempotence.IdempotenceId;
 import io.idempotence.http.IdempotencyKeyHeader;
 import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.BodyForm;
+import io.idempotence.server.servlet.BodyComparison;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.IdempotenceFilterBuilder;
 import io.idempotence.server.servlet.RequestScope;
@@ -32,7 +32,7 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
         filter.scope(checked("scope-headers", properties.scopeHeaders(), this::scope));
         filter.keepHeaders(OF_CORS);
         set("methods", properties.methods(), methods -> filter.methods(methods.toArray(String[]::new)));
-        set("body-form", properties.bodyForm(), form -> filter.bodyForm(bodyForm(form)));
+        set("body-comparison", properties.bodyComparison(), by -> filter.bodyComparison(bodyComparison(by)));
         set("header.min-length", properties.header().minLength(), FilterBuilder::checkMinLength);
         set("header.max-length", properties.header().maxLength(), any -> filter.header(header(properties.header())));
         set("max-request-body", properties.maxRequestBody(), size -> filter.maxRequestBody(bytes(size)));
@@ -60,9 +60,9 @@ record FilterBuilder(IdempotenceServerProperties properties, ContainerFormLimits
         return scope;
     }
 
-    private static BodyForm bodyForm(Comparison comparison) {
+    private static BodyComparison bodyComparison(Comparison comparison) {
         try {
-            return comparison == Comparison.BYTES ? BodyForm.bytes() : BodyForm.canonicalJson();
+            return comparison == Comparison.BYTES ? BodyComparison.bytes() : BodyComparison.canonicalJson();
         } catch (IllegalStateException e) {
             // Gson is missing.
             throw new IllegalArgumentException(e.getMessage(), e);

@@ -24,7 +24,7 @@ import org.springframework.util.unit.DataSize;
  * @param requireId Whether a request with one of the methods must carry an ID. Otherwise a request without one runs unprotected.
  * @param scope Who owns an ID.
  * @param scopeHeaders Headers whose values also own an ID, such as the tenant's. Something in front must set or check them.
- * @param bodyForm How the bodies of two requests with one ID are compared.
+ * @param bodyComparison How the bodies of two requests with one ID are compared.
  * @param maxRequestBody Largest request body. A larger request gets 413.
  * @param maxResponseBody Largest response body that is stored. A larger one is sent, but a retry cannot get it.
  * @param maxMemory Memory that all protected requests may hold together. Default: a quarter of the heap.
@@ -52,7 +52,7 @@ public record IdempotenceServerProperties(
         @DefaultValue("false") boolean requireId,
         @DefaultValue("principal") Scope scope,
         @DefaultValue List<String> scopeHeaders,
-        @DefaultValue("bytes") Comparison bodyForm,
+        @DefaultValue("bytes") Comparison bodyComparison,
         @DefaultValue("10MB") DataSize maxRequestBody,
         @DefaultValue("1MB") DataSize maxResponseBody,
         @Nullable DataSize maxMemory,

@@ -107,7 +107,7 @@ class PublicTypes {
                 redis.RedisCommands.Page
                 redis.RedisIdempotenceStorage
                 redis.RedisIdempotenceStorage.Builder
-                servlet.BodyForm
+                servlet.BodyComparison
                 servlet.IdempotenceFilter
                 servlet.IdempotenceFilterBuilder
                 servlet.RefusalWriter

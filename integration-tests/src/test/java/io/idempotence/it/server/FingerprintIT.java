@@ -14,7 +14,7 @@ import io.idempotence.it.container.Http;
 import io.idempotence.it.container.ServletServer;
 import io.idempotence.it.container.ServletServer.Handler;
 import io.idempotence.server.Idempotence;
-import io.idempotence.server.servlet.BodyForm;
+import io.idempotence.server.servlet.BodyComparison;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import jakarta.servlet.MultipartConfigElement;
 import jakarta.servlet.ReadListener;
@@ -156,7 +156,7 @@ class FingerprintIT extends FilterTestBase {
     void jsonMayBeComparedByItsMeaning() {
         ServletServer server = serve(
                 (request, response) -> respond(response, 200, text(request)),
-                filter -> filter.bodyForm(BodyForm.canonicalJson()));
+                filter -> filter.bodyComparison(BodyComparison.canonicalJson()));
         String type = "application/json";
         HttpResponse<byte[]> first = post(server.uri("/pay"), id, "{\"amount\":5,\"to\":\"a\"}", "Content-Type", type);
         HttpResponse<byte[]> second =

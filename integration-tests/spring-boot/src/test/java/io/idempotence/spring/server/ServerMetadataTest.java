@@ -130,7 +130,8 @@ class ServerMetadataTest {
             }
         });
         assertThat(enums)
-                .contains("idempotence.server.storage", "idempotence.server.scope", "idempotence.server.body-form")
+                .contains(
+                        "idempotence.server.storage", "idempotence.server.scope", "idempotence.server.body-comparison")
                 .contains("idempotence.server.policy.failure-rule", "idempotence.server.policy.on-abandoned");
     }
 

@@ -8,7 +8,7 @@ import io.idempotence.internal.OptionalDependency;
  * long as records exist.
  */
 @FunctionalInterface
-public interface BodyForm {
+public interface BodyComparison {
     /**
      * Returns the bytes to compare.
      *
@@ -16,14 +16,14 @@ public interface BodyForm {
      * @param body the body without gzip coding; must not be changed
      * @return bytes that are equal for bodies with the same meaning, and different for all others
      */
-    byte[] of(String mediaType, byte[] body);
+    byte[] bytesToCompare(String mediaType, byte[] body);
 
     /**
      * Compares every byte.
      *
-     * @return the default form
+     * @return the default comparison
      */
-    static BodyForm bytes() {
+    static BodyComparison bytes() {
         return (mediaType, body) -> body;
     }
 
@@ -33,14 +33,14 @@ public interface BodyForm {
      * JSON (RFC 8259), has a member twice in one object, is nested deeper than 200, or has more than 10,000 members in one object and those
      * around it.
      *
-     * @return a form for callers that write the same JSON in another order when they retry
+     * @return a comparison for callers that write the same JSON in another order when they retry
      * @throws IllegalStateException if Gson, which reads the JSON, is not on the class path
      */
-    static BodyForm canonicalJson() {
+    static BodyComparison canonicalJson() {
         OptionalDependency.require(
-                BodyForm.class,
+                BodyComparison.class,
                 "com.google.gson.stream.JsonReader",
-                "BodyForm.canonicalJson() needs com.google.code.gson:gson 2.11 or later; add it, or compare bytes()");
+                "BodyComparison.canonicalJson() needs com.google.code.gson:gson 2.11 or later; add it, or use bytes()");
         return new CanonicalJson();
     }
 }
