@@ -240,8 +240,8 @@ public final class Engine {
             return new Decision.Refuse(
                     Refusal.IN_PROGRESS, retryAfter(policy.lease().minus(inProgress.leaseLeft())));
         }
-        if (result instanceof ClaimResult.Mismatch) {
-            events.publish(IdempotenceEvent.MISMATCH, id);
+        if (result instanceof ClaimResult.KeyReused) {
+            events.publish(IdempotenceEvent.KEY_REUSED, id);
             return FixedDecisions.keyReused();
         }
         // Abandoned or marked unknown: the difference does not matter to the caller, who must not act on either.
@@ -312,7 +312,7 @@ public final class Engine {
             switch (refuse.refusal()) {
                 case RESULT_UNAVAILABLE -> events.publish(IdempotenceEvent.REPLAYED, id);
                 case OUTCOME_UNKNOWN -> events.publish(IdempotenceEvent.UNKNOWN, id);
-                case KEY_REUSED -> events.publish(IdempotenceEvent.MISMATCH, id);
+                case KEY_REUSED -> events.publish(IdempotenceEvent.KEY_REUSED, id);
                 case STORAGE_UNAVAILABLE -> events.publish(IdempotenceEvent.STORAGE_ERROR, id);
                 // IN_PROGRESS was published when the attempt arrived.
                 default -> {}
@@ -352,7 +352,7 @@ public final class Engine {
             // The record was deleted after it was found. Nothing will run under this claim.
             claims.giveBackNowOrLater(id, claimed, request);
         }
-        return result instanceof ClaimResult.Mismatch ? FixedDecisions.keyReused() : FixedDecisions.askAgain();
+        return result instanceof ClaimResult.KeyReused ? FixedDecisions.keyReused() : FixedDecisions.askAgain();
     }
 
     /**

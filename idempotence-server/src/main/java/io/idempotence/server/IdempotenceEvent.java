@@ -19,8 +19,8 @@ public enum IdempotenceEvent {
     RELEASED,
     /** An attempt met an earlier one that still runs. */
     IN_PROGRESS,
-    /** Another request came under the same ID, and was refused. */
-    MISMATCH,
+    /** Another request came under the same ID, and was refused as key-reused. */
+    KEY_REUSED,
     /** An abandoned claim was taken over; the operation may run a second time, as its policy allows. */
     TAKE_OVER,
     /**

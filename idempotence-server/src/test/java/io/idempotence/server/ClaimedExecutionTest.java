@@ -230,6 +230,6 @@ class ClaimedExecutionTest {
                 .engine()
                 .claim(IdempotentCall.of(ID).withFingerprint(Fingerprint.of(bytes)), POLICY);
         assertThat(refusal(Optional.of(decision))).isEqualTo(Refusal.KEY_REUSED);
-        assertThat(attempts.told).containsExactly("MISMATCH", "overhead of REFUSE");
+        assertThat(attempts.told).containsExactly("KEY_REUSED", "overhead of REFUSE");
     }
 }

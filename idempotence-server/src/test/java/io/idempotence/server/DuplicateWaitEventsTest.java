@@ -182,7 +182,7 @@ class DuplicateWaitEventsTest {
     @ParameterizedTest
     @EnumSource
     @DisplayName("T4: a waiting duplicate is refused as key-reused if another request has its ID by now")
-    void mismatches(Where where) {
+    void reusedKeys(Where where) {
         HeldLooks looks = new HeldLooks(storage);
         Idempotence first = where == Where.HERE ? idempotence : other;
         first.engine().claim(call, SHORT_LEASE);
@@ -197,9 +197,9 @@ class DuplicateWaitEventsTest {
         execution.finish(Verdict.KEEP, StoredResult.value(new byte[] {42}));
         assertRefused(Refusal.KEY_REUSED);
         await().untilAsserted(() -> assertThat(events)
-                .filteredOn(event -> event == IdempotenceEvent.MISMATCH)
+                .filteredOn(event -> event == IdempotenceEvent.KEY_REUSED)
                 .hasSize(3));
-        assertOneWhoDoesNotWaitCountsAs(IdempotenceEvent.MISMATCH);
+        assertOneWhoDoesNotWaitCountsAs(IdempotenceEvent.KEY_REUSED);
     }
 
     @Test

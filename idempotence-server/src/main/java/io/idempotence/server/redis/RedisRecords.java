@@ -145,7 +145,7 @@ class RedisRecords implements IdempotenceStorage {
         return switch (text(found)) {
             case "claimed" -> claimed(request, (Long) reply.get(1), (Long) reply.get(2) == 1);
             case "in-progress" -> new ClaimResult.InProgress(Duration.ofMillis((Long) reply.get(1)));
-            case "mismatch" -> new ClaimResult.Mismatch();
+            case "key-reused" -> new ClaimResult.KeyReused();
             case "abandoned" -> new ClaimResult.Abandoned((Long) reply.get(1));
             case "unknown" -> new ClaimResult.Unknown();
             default -> throw unreadable(reply);

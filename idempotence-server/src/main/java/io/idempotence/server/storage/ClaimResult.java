@@ -35,7 +35,7 @@ public sealed interface ClaimResult {
     record Completed(byte[] result) implements ClaimResult {}
 
     /** An ID of a request with another fingerprint, whatever its state (T4). */
-    record Mismatch() implements ClaimResult {}
+    record KeyReused() implements ClaimResult {}
 
     /**
      * A claim whose lease is over and under which nothing was recorded (T6).

@@ -67,7 +67,7 @@ public record StoredRecord(
             return claimed(request, 1, false, now);
         }
         if (!before.fingerprint.equals(request.fingerprint())) {
-            return new Step<>(new ClaimResult.Mismatch(), before);
+            return new Step<>(new ClaimResult.KeyReused(), before);
         }
         return switch (before.phase) {
             case COMPLETED, PROVISIONAL -> new Step<>(new ClaimResult.Completed(resultOf(before)), before);

@@ -103,7 +103,7 @@ class JdbcInTransactionTest {
                         Claims.LEASE,
                         Claims.RETENTION,
                         true)))
-                .isInstanceOf(ClaimResult.Mismatch.class);
+                .isInstanceOf(ClaimResult.KeyReused.class);
     }
 
     @Test

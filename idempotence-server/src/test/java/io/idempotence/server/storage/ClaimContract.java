@@ -52,25 +52,25 @@ interface ClaimContract extends StorageUnderTest {
     }
 
     @Test
-    default void otherFingerprintIsAMismatchInEveryState() {
+    default void otherFingerprintIsAReusedKeyInEveryState() {
         Claim live = claim(LONG);
-        assertMismatch(live.owner());
+        assertKeyReused(live.owner());
 
         storage().release(live, RETENTION);
-        assertMismatch(live.owner());
+        assertKeyReused(live.owner());
 
         Claim unknown = claim(LONG);
         storage().markUnknown(unknown, RETENTION);
-        assertMismatch(unknown.owner());
+        assertKeyReused(unknown.owner());
 
         storage().delete(key());
         Claim abandoned = claim(SHORT);
         passTime(SHORT);
         assertState(State.ABANDONED, 1);
-        assertMismatch(abandoned.owner());
+        assertKeyReused(abandoned.owner());
 
         storage().complete(abandoned, RESULT, RETENTION);
-        assertMismatch(abandoned.owner());
+        assertKeyReused(abandoned.owner());
         assertThat(storage().claim(request(newOwner(), LONG))).isInstanceOf(ClaimResult.Completed.class);
     }
 
@@ -81,7 +81,7 @@ interface ClaimContract extends StorageUnderTest {
         claim(LONG);
 
         assertThat(storage().claim(new ClaimRequest(key(), Fingerprint.of(bytes), newOwner(), LONG, RETENTION, false)))
-                .isEqualTo(new ClaimResult.Mismatch());
+                .isEqualTo(new ClaimResult.KeyReused());
     }
 
     @Test

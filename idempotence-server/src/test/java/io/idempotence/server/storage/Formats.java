@@ -47,7 +47,7 @@ public final class Formats {
     public static void assertRead(String name, IdempotenceStorage storage, StorageKey key) {
         assertThat(storage.claim(request(key, Fingerprint.NONE, OTHER, true)))
                 .as("another request, T4")
-                .isInstanceOf(ClaimResult.Mismatch.class);
+                .isInstanceOf(ClaimResult.KeyReused.class);
         switch (name) {
             case "claimed" -> {
                 assertState(storage, key, State.IN_PROGRESS, 1);

@@ -27,7 +27,7 @@ final class InTransactionModel extends StorageModel {
         }
         return of == (state == State.ABSENT ? markedFingerprint : fingerprint)
                 ? "completed " + Arrays.toString(ClaimResult.noResult())
-                : "mismatch";
+                : "key-reused";
     }
 
     @Override

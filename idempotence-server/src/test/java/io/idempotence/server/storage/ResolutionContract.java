@@ -96,7 +96,7 @@ interface ResolutionContract extends StorageUnderTest {
         storage().markUnknown(claim(LONG), RETENTION);
         storage().resolve(key(), 1, Resolution.NOT_APPLIED, RETENTION);
 
-        assertMismatch(newOwner());
+        assertKeyReused(newOwner());
     }
 
     @Test

@@ -28,7 +28,7 @@ class StorageModel {
             return claimed(by, of, 1, false);
         }
         if (of != fingerprint) {
-            return "mismatch";
+            return "key-reused";
         }
         return switch (state) {
             case C, D -> "completed " + Arrays.toString(result);

@@ -410,7 +410,7 @@ public abstract class StorageProperties {
         if (result instanceof ClaimResult.Abandoned abandoned) {
             return "abandoned " + abandoned.fence();
         }
-        return result instanceof ClaimResult.Mismatch ? "mismatch" : "unknown";
+        return result instanceof ClaimResult.KeyReused ? "key-reused" : "unknown";
     }
 
     private static String said(WriteResult result) {

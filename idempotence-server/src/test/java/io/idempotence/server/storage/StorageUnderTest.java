@@ -36,11 +36,11 @@ interface StorageUnderTest {
     /** Returns when the storage's own clock has gone on by at least {@code duration}. */
     void passTime(Duration duration);
 
-    default void assertMismatch(Owner formerOwner) {
+    default void assertKeyReused(Owner formerOwner) {
         Optional<IdempotenceRecord> before = storage().find(key());
         for (Owner owner : List.of(newOwner(), formerOwner)) {
             ClaimResult result = storage().claim(new ClaimRequest(key(), OTHER, owner, LONG, RETENTION, true));
-            assertThat(result).isEqualTo(new ClaimResult.Mismatch());
+            assertThat(result).isEqualTo(new ClaimResult.KeyReused());
         }
         assertThat(storage().find(key()).map(IdempotenceRecord::state)).isEqualTo(before.map(IdempotenceRecord::state));
         assertThat(storage().find(key()).map(IdempotenceRecord::fence)).isEqualTo(before.map(IdempotenceRecord::fence));

@@ -50,7 +50,7 @@ final class EventHistory implements IdempotenceListener {
     public void onEvent(IdempotenceEvent event, IdempotenceId id) {
         Series series = switch (event) {
             case REPLAYED -> Series.REPLAYED;
-            case IN_PROGRESS, MISMATCH -> Series.REFUSED;
+            case IN_PROGRESS, KEY_REUSED -> Series.REFUSED;
             case UNKNOWN -> Series.UNKNOWN;
             default -> null;
         };

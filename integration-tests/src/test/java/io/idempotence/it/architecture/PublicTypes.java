@@ -119,7 +119,7 @@ class PublicTypes {
                 storage.ClaimResult.Claimed
                 storage.ClaimResult.Completed
                 storage.ClaimResult.InProgress
-                storage.ClaimResult.Mismatch
+                storage.ClaimResult.KeyReused
                 storage.ClaimResult.Unknown
                 storage.CorruptRecordException
                 storage.Fingerprint

@@ -45,7 +45,7 @@ end
 
 local state, fence = string.sub(record, 2, 2), struct.unpack('>I4', record, 3)
 if string.sub(record, 23, 54) ~= string.sub(value, 23, 54) then
-  return {'mismatch'}
+  return {'key-reused'}
 end
 if first and (string.find(first.err, 'READONLY', 1, true) or string.find(first.err, 'NOREPLICAS', 1, true)) then
   -- This is no primary any more, and what it has may be out of date. Only a completion is final.
