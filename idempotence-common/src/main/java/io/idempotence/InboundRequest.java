@@ -59,7 +59,7 @@ public final class InboundRequest {
      * The ID of the next call that this request makes: a SHA-256 over the request, the call, and the number of equal calls before it.
      * Different calls keep their IDs if their order changes.
      *
-     * @param client the target's name
+     * @param client the client's name
      * @param method the client method's name
      * @param target path and query
      * @param body the body, or null for none

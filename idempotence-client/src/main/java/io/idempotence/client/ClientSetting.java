@@ -164,13 +164,13 @@ final class ClientSetting<T> {
         return standard;
     }
 
-    /** @throws IdempotenceConfigException if {@code text} is malformed or its value is not allowed */
+    /** @throws IdempotenceClientConfigException if {@code text} is malformed or its value is not allowed */
     T parse(String text, String spelling, String source) {
         T value;
         try {
             value = parser.apply(text.trim());
         } catch (IllegalArgumentException e) {
-            throw new IdempotenceConfigException(
+            throw new IdempotenceClientConfigException(
                     spelling, source, "'" + text + "' cannot be read; allowed: " + allowed, e);
         }
         return check(value, spelling, source);
@@ -178,7 +178,8 @@ final class ClientSetting<T> {
 
     T check(T value, String spelling, String source) {
         if (valid != null && !valid.test(value)) {
-            throw new IdempotenceConfigException(spelling, source, value + " is not allowed; allowed: " + allowed);
+            throw new IdempotenceClientConfigException(
+                    spelling, source, value + " is not allowed; allowed: " + allowed);
         }
         return value;
     }

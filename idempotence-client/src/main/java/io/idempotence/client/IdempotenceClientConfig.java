@@ -83,7 +83,7 @@ public final class IdempotenceClientConfig {
      * variables for a single client.
      *
      * @return the config
-     * @throws IdempotenceConfigException if a setting is unknown or malformed, or contradicts another
+     * @throws IdempotenceClientConfigException if a setting is unknown or malformed, or contradicts another
      */
     public static IdempotenceClientConfig load() {
         ClassLoader context = Thread.currentThread().getContextClassLoader();

@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A builder of a config. Each setter checks its own value and throws {@link IdempotenceConfigException} if it is not allowed. {@link
+ * A builder of a config. Each setter checks its own value and throws {@link IdempotenceClientConfigException} if it is not allowed. {@link
  * #build()} checks whether the values contradict each other. Not thread-safe.
  */
 public final class IdempotenceClientConfigBuilder {
@@ -56,7 +56,7 @@ public final class IdempotenceClientConfigBuilder {
      *     client is taken as it is written, with or without brackets around it
      * @param value as in a file
      * @param source where it was read, for messages
-     * @throws IdempotenceConfigException if the setting is unknown or malformed
+     * @throws IdempotenceClientConfigException if the setting is unknown or malformed
      */
     public IdempotenceClientConfigBuilder set(String key, String value, String source) {
         new SettingsLoader(values, clients)
@@ -198,13 +198,13 @@ public final class IdempotenceClientConfigBuilder {
      *
      * @param name the client's name, for Feign {@code Target.name()}; or {@code name#method}, which cannot have a budget
      * @param settings sets them, on a builder of its own. Registry, listener, executor and other clients belong to the outer builder
-     * @throws IdempotenceConfigException if {@code settings} sets something that belongs to the outer builder
+     * @throws IdempotenceClientConfigException if {@code settings} sets something that belongs to the outer builder
      */
     public IdempotenceClientConfigBuilder client(String name, Consumer<IdempotenceClientConfigBuilder> settings) {
         IdempotenceClientConfigBuilder own = new IdempotenceClientConfigBuilder();
         settings.accept(own);
         if (own.retryRegistry != null || own.listener != null || own.executor != null || !own.clients.isEmpty()) {
-            throw new IdempotenceConfigException(
+            throw new IdempotenceClientConfigException(
                     "client " + name,
                     SettingValue.BUILDER,
                     "registry, listener, executor and other clients are set on the outer builder");
@@ -264,7 +264,7 @@ public final class IdempotenceClientConfigBuilder {
      * Builds the config.
      *
      * @return an immutable config
-     * @throws IdempotenceConfigException if settings contradict each other, in common or for one client
+     * @throws IdempotenceClientConfigException if settings contradict each other, in common or for one client
      */
     public IdempotenceClientConfig build() {
         LayeredSettings settings = new LayeredSettings(values, clients);

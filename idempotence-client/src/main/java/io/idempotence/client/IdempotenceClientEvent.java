@@ -7,7 +7,7 @@ import java.util.Optional;
 /**
  * The end of one logical call.
  *
- * @param client the target's name, for Feign {@code Target.name()}
+ * @param client the client's name, for Feign {@code Target.name()}
  * @param method the client method, for example {@code Orders#create(Order)}; one of few values
  * @param result the result for the caller
  * @param id the call's ID, or empty if the call carried none. Not for metrics or logs above debug
@@ -16,7 +16,7 @@ import java.util.Optional;
  * @param requests the requests that were passed to the HTTP client, polls of an execution in progress included; 0 if every attempt failed
  *     before sending. Repetitions by the client itself, and redirects, are not counted
  * @param duration from the start of the call to its end, waits included
- * @param budgetLeft the tokens left in the target's {@link RetryBudget} when the call ended
+ * @param budgetLeft the tokens left in the client's {@link RetryBudget} when the call ended
  */
 public record IdempotenceClientEvent(
         String client,

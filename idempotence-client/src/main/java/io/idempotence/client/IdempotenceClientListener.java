@@ -22,13 +22,13 @@ public interface IdempotenceClientListener {
      *
      * @param event the end of the attempt
      */
-    default void onAttempt(IdempotenceAttemptEvent event) {}
+    default void onAttempt(IdempotenceClientAttemptEvent event) {}
 
     /**
      * Called before the first attempt of a call, on the thread that makes the call. The returned listener, and not this one, gets the
      * attempts and the end of the call. Returns this listener unless overridden.
      *
-     * @param client the target's name, as in the events
+     * @param client the client's name, as in the events
      * @param method the client method, as in the events
      * @return the listener of this call
      */

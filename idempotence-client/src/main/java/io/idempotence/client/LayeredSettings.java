@@ -15,7 +15,7 @@ final class LayeredSettings {
     private final Map<String, Map<ClientSetting<?>, SettingValue>> clients;
     private final IdempotenceIdGenerator generator;
 
-    /** @throws IdempotenceConfigException if settings contradict each other, in common, for a client or for a method */
+    /** @throws IdempotenceClientConfigException if settings contradict each other, in common, for a client or for a method */
     LayeredSettings(
             Map<ClientSetting<?>, SettingValue> values, Map<String, Map<ClientSetting<?>, SettingValue>> clients) {
         this(
@@ -63,7 +63,7 @@ final class LayeredSettings {
         Map<ClientSetting<?>, SettingValue> own = clients.getOrDefault(qualified, Map.of());
         own.forEach((setting, given) -> {
             if (setting.propertyName().startsWith("budget.")) {
-                throw new IdempotenceConfigException(
+                throw new IdempotenceClientConfigException(
                         given.spelling(),
                         given.source(),
                         "a budget belongs to a client, not to one of its methods; set it for the client");
@@ -160,11 +160,11 @@ final class LayeredSettings {
      * The exception for two settings that contradict each other. It contains the source of the one that was set, so that a person can find
      * it.
      */
-    private IdempotenceConfigException misfit(ClientSetting<?> setting, String message, ClientSetting<?> other) {
+    private IdempotenceClientConfigException misfit(ClientSetting<?> setting, String message, ClientSetting<?> other) {
         SettingValue given = values.getOrDefault(setting, values.get(other));
         String spelling = given == null ? setting.propertyName() : given.spelling();
         String source = given == null ? "default" : given.source();
-        return new IdempotenceConfigException(
+        return new IdempotenceClientConfigException(
                 spelling, source, place(setting) + " " + message + (client == null ? "" : ", for client " + client));
     }
 

@@ -3,8 +3,8 @@ package io.idempotence.client;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A budget of tokens that limits the retries of one target. A retry costs tokens and a success refunds some, so that a target in trouble is
- * not flooded with retries.
+ * A budget of tokens that limits the retries of one client. A retry costs tokens and a success refunds some, so that a service in trouble
+ * is not flooded with retries.
  *
  * <p>Defaults: 500 tokens, a retry costs 5, a success refunds 1. Shared by all methods of all clients with the same name under the same
  * {@link IdempotenceClientConfig}. Thread-safe and lock-free.

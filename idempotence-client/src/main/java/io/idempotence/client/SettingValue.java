@@ -5,7 +5,7 @@ package io.idempotence.client;
  *
  * @param value of the setting's type
  * @param spelling the name as it is spelled in the source
- * @param source as in {@link IdempotenceConfigException#source()}
+ * @param source as in {@link IdempotenceClientConfigException#source()}
  */
 record SettingValue(Object value, String spelling, String source) {
     /** The source of values that code has set. */

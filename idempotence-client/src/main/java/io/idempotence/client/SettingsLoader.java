@@ -41,7 +41,7 @@ final class SettingsLoader {
         this.clients = clients;
     }
 
-    /** @throws IdempotenceConfigException if a setting is unknown or malformed */
+    /** @throws IdempotenceClientConfigException if a setting is unknown or malformed */
     void load(ClassLoader classes, Properties system, Map<String, String> environment) {
         file(classes);
         properties(system, "system property", SettingsLoader::inOurName);
@@ -52,7 +52,7 @@ final class SettingsLoader {
      * Takes one setting from a source with relaxed spellings, such as Spring's environment.
      *
      * @param spelling with the prefix, as a property or as a variable of the environment
-     * @throws IdempotenceConfigException if the setting is unknown or malformed
+     * @throws IdempotenceClientConfigException if the setting is unknown or malformed
      */
     void relaxed(String spelling, String text, String source) {
         if (spelling.startsWith(ENVIRONMENT_PREFIX)) {
@@ -71,7 +71,7 @@ final class SettingsLoader {
         try (InputStream in = url.openStream()) {
             properties.load(in);
         } catch (IOException | IllegalArgumentException e) {
-            throw new IdempotenceConfigException(
+            throw new IdempotenceClientConfigException(
                     FILE, url.toString(), "cannot be parsed; write it as a Java properties file", e);
         }
         properties(properties, url.toString(), key -> !ofAnotherProgram(key));
@@ -85,7 +85,7 @@ final class SettingsLoader {
             if (key.startsWith(PREFIX)) {
                 property(key, properties.getProperty(key), source, UnaryOperator.identity());
             } else if (isOurs.test(key)) {
-                throw new IdempotenceConfigException(key, source, "unknown; settings begin with " + PREFIX);
+                throw new IdempotenceClientConfigException(key, source, "unknown; settings begin with " + PREFIX);
             }
         }
     }
@@ -117,10 +117,10 @@ final class SettingsLoader {
                     return;
                 }
             }
-            throw new IdempotenceConfigException(
+            throw new IdempotenceClientConfigException(
                     spelling,
                     source,
-                    "unknown; write " + PREFIX + "clients.<feign-name>.<key>, where <key> is one of " + names());
+                    "unknown; write " + PREFIX + "clients.<name>.<key>, where <key> is one of " + names());
         }
         for (ClientSetting<?> setting : ClientSetting.LOADABLE) {
             if (form.apply(setting.propertyName()).equals(form.apply(name))) {
@@ -128,7 +128,7 @@ final class SettingsLoader {
                 return;
             }
         }
-        throw new IdempotenceConfigException(spelling, source, "unknown; " + nearest(name, PREFIX, names()));
+        throw new IdempotenceClientConfigException(spelling, source, "unknown; " + nearest(name, PREFIX, names()));
     }
 
     /** The client in {@code <client>.<key>}, without brackets; null if this is another key. A client's name may contain dots. */
@@ -156,7 +156,7 @@ final class SettingsLoader {
             if (name.startsWith(ENVIRONMENT_PREFIX)) {
                 variable(name, variable.getValue(), "environment variable");
             } else if (inOurSpelling(name).startsWith(ENVIRONMENT_PREFIX)) {
-                throw new IdempotenceConfigException(
+                throw new IdempotenceClientConfigException(
                         name, "environment variable", "unknown; settings begin with " + ENVIRONMENT_PREFIX);
             }
         }
@@ -187,7 +187,7 @@ final class SettingsLoader {
                         ClientSetting.LOADABLE.stream()
                                 .map(ClientSetting::environmentName)
                                 .toList());
-        throw new IdempotenceConfigException(spelling, source, "unknown; " + fix);
+        throw new IdempotenceClientConfigException(spelling, source, "unknown; " + fix);
     }
 
     private static <T> void put(

@@ -25,8 +25,8 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
         "budget.costs, budget.cost"
     })
     void unknownKeyIsRefusedWithTheNearest(String wrong, String right) {
-        IdempotenceConfigException e = catchThrowableOfType(
-                IdempotenceConfigException.class, () -> file("idempotence.client." + wrong + "=1"));
+        IdempotenceClientConfigException e = catchThrowableOfType(
+                IdempotenceClientConfigException.class, () -> file("idempotence.client." + wrong + "=1"));
         assertThat(e.key()).isEqualTo("idempotence.client." + wrong);
         assertThat(e.source()).endsWith("idempotence.properties");
         assertThat(e).hasMessageContaining("did you mean idempotence.client." + right + "?");
@@ -36,10 +36,10 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     void unknownKeyFarFromAllListsWhatIsAllowed() {
         assertThatThrownBy(() -> file("idempotence.client.colour=red")).hasMessageContaining("header-style");
         assertThatThrownBy(() -> file("idempotence.client.clients.orders.colour=red"))
-                .hasMessageContaining("clients.<feign-name>.<key>");
+                .hasMessageContaining("clients.<name>.<key>");
         assertThatThrownBy(() -> file("idempotence.clinet.deadline=1s")).hasMessageContaining("idempotence.client.");
         assertThatThrownBy(() -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_DEADLNE", "1s")))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("environment variable")
                 .hasMessageContaining("did you mean IDEMPOTENCE_CLIENT_DEADLINE?");
         assertThatThrownBy(() -> load("", Map.of("idempotence.client.dedline", "1s"), Map.of()))
@@ -91,12 +91,12 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
                 "budget.refund=1.5"
             })
     void malformedValueIsRefusedWithKeySourceAndWhatIsAllowed(String key, String value) {
-        IdempotenceConfigException e = catchThrowableOfType(
-                IdempotenceConfigException.class, () -> file("idempotence.client." + key + "=" + value));
+        IdempotenceClientConfigException e = catchThrowableOfType(
+                IdempotenceClientConfigException.class, () -> file("idempotence.client." + key + "=" + value));
         assertThat(e.key()).isEqualTo("idempotence.client." + key);
         assertThat(e).hasMessageContaining("allowed: ").hasMessageContaining("idempotence.properties");
         assertThatThrownBy(() -> file("idempotence.client.clients.a." + key + "=" + value))
-                .isInstanceOf(IdempotenceConfigException.class);
+                .isInstanceOf(IdempotenceClientConfigException.class);
     }
 
     @Test
@@ -109,7 +109,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
         for (Consumer<IdempotenceClientConfigBuilder> wrong :
                 List.of(nested, listener, executor, usualExecutor, registry)) {
             assertThatThrownBy(() -> IdempotenceClientConfig.builder().client("orders", wrong))
-                    .isInstanceOf(IdempotenceConfigException.class)
+                    .isInstanceOf(IdempotenceClientConfigException.class)
                     .hasMessageContaining("client orders")
                     .hasMessageContaining("on the outer builder");
         }
@@ -118,11 +118,11 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     @Test
     void settingsOfAMethodAreCheckedWhenTheConfigIsMade() {
         assertThatThrownBy(() -> file("idempotence.client.clients.orders#create.budget.capacity=3"))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("orders#create.budget.capacity")
                 .hasMessageContaining("belongs to a client");
         assertThatThrownBy(() -> file("idempotence.client.clients.orders#create.retry.wait=3s"))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("for client orders#create");
     }
 
@@ -130,7 +130,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     void deadlineMustEndBeforeTheServerForgets() {
         assertThatThrownBy(() ->
                         file("idempotence.client.server-retention=1m\nidempotence.client.clients.slow.deadline=60s\n"))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("deadline PT1M")
                 .hasMessageContaining("server-retention PT1M");
     }
@@ -138,10 +138,10 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     @Test
     void buildChecksHowSettingsFit() {
         assertThatThrownBy(() -> file("idempotence.client.retry.wait=3s"))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("retry.max-wait");
         assertThatThrownBy(() -> file("idempotence.client.clients.a.retry.wait=3s"))
-                .isInstanceOf(IdempotenceConfigException.class);
+                .isInstanceOf(IdempotenceClientConfigException.class);
         assertThatThrownBy(() -> file("idempotence.client.generator.type=snowflake"))
                 .hasMessageContaining("generator.node");
         assertThatThrownBy(() -> file("idempotence.client.generator.type=application"))
@@ -154,7 +154,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     @Test
     void settingsThatDoNotFitAreNamedWithTheirPlacesAndTheClient() {
         assertThatThrownBy(() -> file("idempotence.client.retry.wait=3s"))
-                .isInstanceOfSatisfying(IdempotenceConfigException.class, e -> {
+                .isInstanceOfSatisfying(IdempotenceClientConfigException.class, e -> {
                     assertThat(e.key()).isEqualTo("idempotence.client.retry.wait");
                     assertThat(e.source()).endsWith("idempotence.properties");
                 })
@@ -166,13 +166,13 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
                         Map.of("idempotence.client.clients.orders.retry.max-wait", "500ms"),
                         Map.of()))
                 .isInstanceOfSatisfying(
-                        IdempotenceConfigException.class,
+                        IdempotenceClientConfigException.class,
                         e -> assertThat(e.key()).isEqualTo("idempotence.client.clients.orders.retry.wait"))
                 .hasMessageContaining("retry.max-wait PT0.5S (system property)")
                 .hasMessageEndingWith(", for client orders");
         // The one that was given is the one to be found, though it is the other one that is too long.
         assertThatThrownBy(() -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_RETRY_MAX_WAIT", "50ms")))
-                .isInstanceOfSatisfying(IdempotenceConfigException.class, e -> {
+                .isInstanceOfSatisfying(IdempotenceClientConfigException.class, e -> {
                     assertThat(e.key()).isEqualTo("IDEMPOTENCE_CLIENT_RETRY_MAX_WAIT");
                     assertThat(e.source()).isEqualTo("environment variable");
                 })
@@ -190,7 +190,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     void variableForOneClientIsRefusedWithThePlaceForSuchSettings() {
         assertThatThrownBy(
                         () -> load("", Map.of(), Map.of("IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX_ATTEMPTS", "3")))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining(
                         "IDEMPOTENCE_CLIENT_CLIENTS_ORDERS_RETRY_MAX_ATTEMPTS (from environment variable)")
                 .hasMessageContaining("idempotence.client.clients.<name>.<key>")
@@ -201,7 +201,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
     @ValueSource(ints = {0, 101})
     void setterChecksItsValue(int attempts) {
         assertThatThrownBy(() -> IdempotenceClientConfig.builder().maxAttempts(attempts))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("builder")
                 .hasMessageContaining("1 to 100");
     }
@@ -212,7 +212,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
         Properties system = new Properties();
         system.setProperty(key, "3s");
         assertThatThrownBy(() -> IdempotenceClientConfig.load(getClass().getClassLoader(), system, Map.of()))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining(key)
                 .hasMessageContaining("idempotence.client.");
     }
@@ -228,7 +228,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
             })
     void unknownVariableUnderTheClientsPrefixIsRefusedWithTheFix(String variable) {
         assertThatThrownBy(() -> load("", Map.of(), Map.of(variable, "3s")))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining(variable)
                 .hasMessageContaining("IDEMPOTENCE_CLIENT_");
     }
@@ -239,7 +239,7 @@ class RefusedClientConfigTest extends ClientConfigTestBase {
         Properties system = new Properties();
         system.setProperty("idempotence.client.methods", methods);
         assertThatThrownBy(() -> IdempotenceClientConfig.load(getClass().getClassLoader(), system, Map.of()))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("POST,PATCH");
     }
 }

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.IdempotenceConfigException;
+import io.idempotence.client.IdempotenceClientConfigException;
 import io.idempotence.client.RetryBudget;
 import java.io.IOException;
 import java.net.URL;
@@ -106,7 +106,7 @@ class ReadmeTest {
                 .dropWhile(row -> !row.group(1).equals("enabled"))
                 .forEach(row -> table.put(row.group(1), row.group(2).replace("`", "")));
         assertThatThrownBy(() -> load("idempotence.client.there-is-no-such-key=1"))
-                .isInstanceOf(IdempotenceConfigException.class)
+                .isInstanceOf(IdempotenceClientConfigException.class)
                 .hasMessageContaining("are [" + String.join(", ", table.keySet()) + "]");
 
         table.values().removeIf("–"::equals);

@@ -70,7 +70,7 @@ public final class IdempotentFeign {
      * @param builder the builder of the client
      * @param <B> its type
      * @return {@code builder}
-     * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     * @throws io.idempotence.client.IdempotenceClientConfigException if a loaded setting is wrong
      * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static <B extends Feign.Builder> B install(B builder) {
@@ -106,7 +106,7 @@ public final class IdempotentFeign {
      * @param builder the builder of the client
      * @param <C> the context of its requests
      * @return {@code builder}
-     * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     * @throws io.idempotence.client.IdempotenceClientConfigException if a loaded setting is wrong
      * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(AsyncFeign.AsyncBuilder<C> builder) {

@@ -1,7 +1,7 @@
 package io.idempotence.client.metrics;
 
-import io.idempotence.client.IdempotenceAttemptEvent;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.micrometer.core.instrument.Counter;
@@ -97,7 +97,7 @@ public final class IdempotenceClientMetrics implements IdempotenceClientListener
     }
 
     @Override
-    public void onAttempt(IdempotenceAttemptEvent event) {
+    public void onAttempt(IdempotenceClientAttemptEvent event) {
         bounded(
                         attempts,
                         new Attempted(event.client(), event.outcome()),

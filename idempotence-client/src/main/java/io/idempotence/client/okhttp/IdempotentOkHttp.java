@@ -43,7 +43,7 @@ public final class IdempotentOkHttp {
      *
      * @param builder the builder of the client
      * @return {@code builder}
-     * @throws io.idempotence.client.IdempotenceConfigException if a loaded setting is wrong
+     * @throws io.idempotence.client.IdempotenceClientConfigException if a loaded setting is wrong
      * @throws IllegalStateException if {@code install} was called on this builder before
      */
     public static OkHttpClient.Builder install(OkHttpClient.Builder builder) {

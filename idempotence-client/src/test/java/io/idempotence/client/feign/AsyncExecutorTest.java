@@ -13,7 +13,7 @@ import feign.Client;
 import feign.FeignException;
 import feign.RetryableException;
 import feign.Target.HardCodedTarget;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.feign.AsyncCalls.Wire;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.lang.reflect.Field;

@@ -13,7 +13,7 @@ import feign.Response;
 import feign.RetryableException;
 import io.github.resilience4j.retry.RetryConfig;
 import io.github.resilience4j.retry.RetryRegistry;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.feign.TestServer.Reply;
 import java.time.Duration;

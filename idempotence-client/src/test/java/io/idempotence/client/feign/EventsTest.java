@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import feign.FeignException;
-import io.idempotence.client.IdempotenceAttemptEvent;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.client.feign.TestServer.Reply;
@@ -75,7 +75,7 @@ class EventsTest extends FeignTestBase {
                     }
 
                     @Override
-                    public void onAttempt(IdempotenceAttemptEvent event) {
+                    public void onAttempt(IdempotenceClientAttemptEvent event) {
                         throw new IllegalStateException("attempt");
                     }
                 })
@@ -142,7 +142,7 @@ class EventsTest extends FeignTestBase {
                     1,
                     Duration.ZERO,
                     0));
-            metrics.onAttempt(new IdempotenceAttemptEvent(
+            metrics.onAttempt(new IdempotenceClientAttemptEvent(
                     "client-" + i,
                     "m",
                     Optional.empty(),
@@ -215,7 +215,7 @@ class EventsTest extends FeignTestBase {
                     }
 
                     @Override
-                    public void onAttempt(IdempotenceAttemptEvent event) {
+                    public void onAttempt(IdempotenceClientAttemptEvent event) {
                         told.add(call + " attempted: " + event.outcome());
                     }
 

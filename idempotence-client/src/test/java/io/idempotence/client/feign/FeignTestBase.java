@@ -6,7 +6,7 @@ import feign.Feign;
 import feign.Request;
 import feign.Target.HardCodedTarget;
 import io.idempotence.ClosedPort;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.AfterEach;
 abstract class FeignTestBase {
     final TestServer server = new TestServer();
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-    final List<IdempotenceAttemptEvent> attempts = new CopyOnWriteArrayList<>();
+    final List<IdempotenceClientAttemptEvent> attempts = new CopyOnWriteArrayList<>();
 
     private final IdempotenceClientListener heard = new IdempotenceClientListener() {
         @Override
@@ -31,7 +31,7 @@ abstract class FeignTestBase {
         }
 
         @Override
-        public void onAttempt(IdempotenceAttemptEvent event) {
+        public void onAttempt(IdempotenceClientAttemptEvent event) {
             attempts.add(event);
         }
     };

@@ -1,6 +1,6 @@
 package io.idempotence.spring.actuate;
 
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.micrometer.observation.Observation;
@@ -62,7 +62,7 @@ final class ClientObservations implements IdempotenceClientListener {
         }
 
         @Override
-        public void onAttempt(IdempotenceAttemptEvent event) {
+        public void onAttempt(IdempotenceClientAttemptEvent event) {
             String outcome = lower(event.outcome());
             String status =
                     event.status().isEmpty() ? "" : ", status " + event.status().getAsInt();

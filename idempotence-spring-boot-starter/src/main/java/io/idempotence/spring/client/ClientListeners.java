@@ -1,6 +1,6 @@
 package io.idempotence.spring.client;
 
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import io.idempotence.spring.internal.IsolatedListeners;
@@ -26,7 +26,7 @@ record ClientListeners(Supplier<List<IdempotenceClientListener>> beans) implemen
     }
 
     @Override
-    public void onAttempt(IdempotenceAttemptEvent event) {
+    public void onAttempt(IdempotenceClientAttemptEvent event) {
         forEach(listener -> listener.onAttempt(event));
     }
 

@@ -37,7 +37,7 @@ final class EnvironmentSettings {
 
     private EnvironmentSettings() {}
 
-    /** @throws io.idempotence.client.IdempotenceConfigException if a setting is unknown or malformed */
+    /** @throws io.idempotence.client.IdempotenceClientConfigException if a setting is unknown or malformed */
     static void copy(ConfigurableEnvironment environment, IdempotenceClientConfigBuilder config) {
         copy(environment, config, environment::resolveRequiredPlaceholders);
     }

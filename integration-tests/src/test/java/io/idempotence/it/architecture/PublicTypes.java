@@ -42,14 +42,14 @@ class PublicTypes {
     @ArchTest
     static void ofTheClient(JavaClasses product) {
         assertPublicTypes(product, CLIENT, name -> name.startsWith(CLIENT), """
-                IdempotenceAttemptEvent
-                IdempotenceAttemptEvent.Outcome
+                IdempotenceClientAttemptEvent
+                IdempotenceClientAttemptEvent.Outcome
                 IdempotenceClientConfig
                 IdempotenceClientConfigBuilder
+                IdempotenceClientConfigException
                 IdempotenceClientEvent
                 IdempotenceClientEvent.Result
                 IdempotenceClientListener
-                IdempotenceConfigException
                 IdempotenceScope
                 IdempotenceScope.Work
                 OutcomeUnknown

@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
@@ -226,7 +226,7 @@ abstract class ClientContract extends ScopeContract {
         Duration deadline = Duration.ofSeconds(1);
         ClientUnderTest client = client(fast().deadline(deadline).listener(new IdempotenceClientListener() {
             @Override
-            public void onAttempt(IdempotenceAttemptEvent event) {
+            public void onAttempt(IdempotenceClientAttemptEvent event) {
                 attemptEvents.add(event);
                 long ended = System.nanoTime();
                 await().until(() -> System.nanoTime() - ended > deadline.toNanos());

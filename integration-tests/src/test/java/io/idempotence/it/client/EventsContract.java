@@ -8,8 +8,8 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import com.github.tomakehurst.wiremock.client.ResponseDefinitionBuilder;
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceAttemptEvent;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -47,7 +47,7 @@ abstract class EventsContract extends RedirectContract {
                 ok().withHeader("Idempotent-Replayed", "true"));
         assertOk(client().order());
         assertThat(attemptEvents).hasSize(2);
-        IdempotenceAttemptEvent first = attemptEvents.get(0);
+        IdempotenceClientAttemptEvent first = attemptEvents.get(0);
         assertThat(first.client()).isEqualTo("orders");
         assertThat(first.method()).isEqualTo(method());
         assertThat(first.outcome()).isEqualTo(Outcome.RETRYABLE);
@@ -58,7 +58,7 @@ abstract class EventsContract extends RedirectContract {
         assertThat(first.waited()).isZero();
         assertThat(first.waitBeforeNext().orElseThrow()).isGreaterThanOrEqualTo(Duration.ofMillis(3));
         assertThat(first.toString()).doesNotContain(first.id().orElseThrow().value());
-        IdempotenceAttemptEvent second = attemptEvents.get(1);
+        IdempotenceClientAttemptEvent second = attemptEvents.get(1);
         assertThat(second.outcome()).isEqualTo(Outcome.REPLAYED);
         assertThat(second.number()).isEqualTo(2);
         assertThat(second.requests()).isEqualTo(3);
@@ -92,7 +92,7 @@ abstract class EventsContract extends RedirectContract {
             client.order();
         }
         assertThat(attemptEvents)
-                .extracting(IdempotenceAttemptEvent::outcome)
+                .extracting(IdempotenceClientAttemptEvent::outcome)
                 .containsExactly(
                         Outcome.NOT_SENT,
                         Outcome.UNDETERMINED,

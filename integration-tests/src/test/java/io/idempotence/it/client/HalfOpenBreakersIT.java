@@ -11,7 +11,7 @@ import io.github.resilience4j.circuitbreaker.CircuitBreaker.State;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import io.github.resilience4j.feign.FeignDecorators;
 import io.github.resilience4j.feign.Resilience4jFeign;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import java.io.IOException;
@@ -64,7 +64,7 @@ class HalfOpenBreakersIT extends WireMockTestBase {
             }
 
             @Override
-            public void onAttempt(IdempotenceAttemptEvent event) {
+            public void onAttempt(IdempotenceClientAttemptEvent event) {
                 afterAttempts.add(observation.get());
             }
         };

@@ -12,7 +12,7 @@ import static org.awaitility.Awaitility.await;
 
 import com.github.tomakehurst.wiremock.http.Fault;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceScope;
 import io.idempotence.client.okhttp.IdempotentOkHttp;
 import io.idempotence.client.okhttp.OkHttpOutcomeUnknownException;
@@ -56,7 +56,9 @@ class OkHttpInterceptorOutcomeIT extends OkHttpInterceptorTestBase {
         }
         assertOneId();
         assertThat(attempts()).containsExactly("1", "2", "3");
-        assertThat(attemptEvents).extracting(IdempotenceAttemptEvent::number).containsExactly(1, 2, 3);
+        assertThat(attemptEvents)
+                .extracting(IdempotenceClientAttemptEvent::number)
+                .containsExactly(1, 2, 3);
         assertEnd(SUCCEEDED, 3);
     }
 

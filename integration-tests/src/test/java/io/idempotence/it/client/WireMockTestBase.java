@@ -22,7 +22,7 @@ import feign.Request;
 import feign.Target.HardCodedTarget;
 import io.idempotence.ClosedPort;
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientConfigBuilder;
 import io.idempotence.client.IdempotenceClientEvent;
@@ -60,7 +60,7 @@ abstract class WireMockTestBase {
     static WireMockServer provider;
 
     final List<IdempotenceClientEvent> events = new CopyOnWriteArrayList<>();
-    final List<IdempotenceAttemptEvent> attemptEvents = new CopyOnWriteArrayList<>();
+    final List<IdempotenceClientAttemptEvent> attemptEvents = new CopyOnWriteArrayList<>();
     final OkHttpClient okHttp = new OkHttpClient();
     private final ExecutorService threads = Executors.newCachedThreadPool();
 
@@ -71,7 +71,7 @@ abstract class WireMockTestBase {
         }
 
         @Override
-        public void onAttempt(IdempotenceAttemptEvent event) {
+        public void onAttempt(IdempotenceClientAttemptEvent event) {
             attemptEvents.add(event);
         }
     };

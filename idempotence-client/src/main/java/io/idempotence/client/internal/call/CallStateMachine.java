@@ -1,7 +1,7 @@
 package io.idempotence.client.internal.call;
 
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.IdempotenceClientEvent.Result;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RetryAfter;

@@ -1,7 +1,7 @@
 package io.idempotence.client.internal.call;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientConfig;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientEvent.Result;
@@ -363,7 +363,7 @@ public final class LogicalCall {
             return;
         }
         int status = ended.seen().status();
-        IdempotenceAttemptEvent event = new IdempotenceAttemptEvent(
+        IdempotenceClientAttemptEvent event = new IdempotenceClientAttemptEvent(
                 operation.client(),
                 operation.method(),
                 Optional.ofNullable(id()),

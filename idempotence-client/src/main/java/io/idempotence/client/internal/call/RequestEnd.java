@@ -1,15 +1,15 @@
 package io.idempotence.client.internal.call;
 
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.FINAL;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.IN_PROGRESS;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.NOT_SENT;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.REFUSED;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.REPLAYED;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.RETRYABLE;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.SUCCEEDED;
-import static io.idempotence.client.IdempotenceAttemptEvent.Outcome.UNDETERMINED;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.FINAL;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.IN_PROGRESS;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.NOT_SENT;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.REFUSED;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.REPLAYED;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.RETRYABLE;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.SUCCEEDED;
+import static io.idempotence.client.IdempotenceClientAttemptEvent.Outcome.UNDETERMINED;
 
-import io.idempotence.client.IdempotenceAttemptEvent.Outcome;
+import io.idempotence.client.IdempotenceClientAttemptEvent.Outcome;
 import io.idempotence.client.internal.http.IoFailures;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.http.Refusal;

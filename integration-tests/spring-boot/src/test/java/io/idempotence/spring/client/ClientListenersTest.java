@@ -2,7 +2,7 @@ package io.idempotence.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.idempotence.client.IdempotenceAttemptEvent;
+import io.idempotence.client.IdempotenceClientAttemptEvent;
 import io.idempotence.client.IdempotenceClientEvent;
 import io.idempotence.client.IdempotenceClientListener;
 import java.time.Duration;
@@ -38,7 +38,7 @@ class ClientListenersTest {
             }
 
             @Override
-            public void onAttempt(IdempotenceAttemptEvent event) {
+            public void onAttempt(IdempotenceClientAttemptEvent event) {
                 hear("attempt");
             }
 

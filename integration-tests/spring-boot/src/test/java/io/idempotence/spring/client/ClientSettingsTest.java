@@ -8,7 +8,7 @@ import io.github.resilience4j.retry.RetryRegistry;
 import io.idempotence.IdempotenceId;
 import io.idempotence.IdempotenceIdGenerator;
 import io.idempotence.client.IdempotenceClientConfig;
-import io.idempotence.client.IdempotenceConfigException;
+import io.idempotence.client.IdempotenceClientConfigException;
 import io.idempotence.http.IdempotencyKeyHeader.Style;
 import io.idempotence.internal.Causes;
 import java.net.URL;
@@ -146,7 +146,7 @@ class ClientSettingsTest {
 
     private static FailureAnalysis analysis(Throwable failure) {
         assertThat(failure).isNotNull();
-        assertThat(Causes.has(failure, IdempotenceConfigException.class)).isTrue();
+        assertThat(Causes.has(failure, IdempotenceClientConfigException.class)).isTrue();
         return SpringFactoriesLoader.forDefaultResourceLocation()
                 .load(FailureAnalyzer.class, (type, name, e) -> assertThat(name).startsWith("org.springframework."))
                 .stream()
@@ -267,7 +267,7 @@ class ClientSettingsTest {
     private static List<String> keys() {
         try {
             IdempotenceClientConfig.builder().set("idempotence.client.no.such.key.at.all", "1", "a test");
-        } catch (IdempotenceConfigException e) {
+        } catch (IdempotenceClientConfigException e) {
             String message = e.getMessage();
             return List.of(message.substring(message.indexOf('[') + 1, message.lastIndexOf(']'))
                     .split(", "));

@@ -4,17 +4,17 @@ import io.idempotence.IdempotenceException;
 import org.jspecify.annotations.Nullable;
 
 /** A setting that is unknown or malformed, or contradicts another. The message contains the setting, its source and the fix. */
-public final class IdempotenceConfigException extends IdempotenceException {
+public final class IdempotenceClientConfigException extends IdempotenceException {
     private static final long serialVersionUID = 1L;
 
     private final String key;
     private final String source;
 
-    IdempotenceConfigException(String key, String source, String message) {
+    IdempotenceClientConfigException(String key, String source, String message) {
         this(key, source, message, null);
     }
 
-    IdempotenceConfigException(String key, String source, String message, @Nullable Throwable cause) {
+    IdempotenceClientConfigException(String key, String source, String message, @Nullable Throwable cause) {
         super(key + " (from " + source + "): " + message, cause);
         this.key = key;
         this.source = source;

@@ -8,7 +8,7 @@ import java.util.OptionalInt;
 /**
  * The end of one attempt of a logical call.
  *
- * @param client the target's name, for Feign {@code Target.name()}
+ * @param client the client's name, for Feign {@code Target.name()}
  * @param method the client method, for example {@code Orders#create(Order)}; one of few values
  * @param id the call's ID, or empty if the call carries none. Not for metrics or logs above debug
  * @param number the number of the attempt in its call, from 1
@@ -23,7 +23,7 @@ import java.util.OptionalInt;
  * @param duration from the beginning of the attempt to its end, waits for an earlier attempt included
  * @param waitBeforeNext the wait before the next attempt, or empty if this was the last one
  */
-public record IdempotenceAttemptEvent(
+public record IdempotenceClientAttemptEvent(
         String client,
         String method,
         Optional<IdempotenceId> id,
