@@ -32,7 +32,7 @@ final class RecordOptions {
             paramLabel = "<kind>",
             description = "What the ID was used for: request (an HTTP request), execute or saved (saveIfAbsent)."
                     + " Default: request; find looks at all three.")
-    private @Nullable Kind kind;
+    private @Nullable IdUse kind;
 
     @Option(
             names = "--principal",
@@ -53,7 +53,7 @@ final class RecordOptions {
     private @Nullable String operation;
 
     /** The use of an ID. Each use of the same ID has a record of its own. */
-    enum Kind {
+    enum IdUse {
         request,
         execute,
         saved
@@ -66,7 +66,7 @@ final class RecordOptions {
 
     /** Whether {@code --kind} is {@code saved}. */
     boolean isSaved() {
-        return kind == Kind.saved;
+        return kind == IdUse.saved;
     }
 
     /** The key of the record to change. */
@@ -74,14 +74,14 @@ final class RecordOptions {
         if (key != null) {
             return StorageKey.parse(key);
         }
-        Kind usual = operation == null ? Kind.request : Kind.execute;
+        IdUse usual = operation == null ? IdUse.request : IdUse.execute;
         return keyOf(admin, kind == null ? usual : kind);
     }
 
     /** The keys under which the ID may have a record. Not for {@code --key}. */
-    Map<Kind, StorageKey> keys(IdempotenceAdmin admin) {
-        Map<Kind, StorageKey> keys = new EnumMap<>(Kind.class);
-        for (Kind each : Kind.values()) {
+    Map<IdUse, StorageKey> keys(IdempotenceAdmin admin) {
+        Map<IdUse, StorageKey> keys = new EnumMap<>(IdUse.class);
+        for (IdUse each : IdUse.values()) {
             if (kind == each || kind == null && fits(each)) {
                 keys.put(each, keyOf(admin, each));
             }
@@ -89,7 +89,7 @@ final class RecordOptions {
         return keys;
     }
 
-    private boolean fits(Kind any) {
+    private boolean fits(IdUse any) {
         return switch (any) {
             case request -> operation == null;
             case execute -> principal == null;
@@ -118,7 +118,7 @@ final class RecordOptions {
         if (key != null || kind != null) {
             return hint();
         }
-        for (Map.Entry<Kind, StorageKey> other : keys(admin).entrySet()) {
+        for (Map.Entry<IdUse, StorageKey> other : keys(admin).entrySet()) {
             if (exists(admin, other.getValue())) {
                 return "the ID has one of another kind; add --kind " + other.getKey();
             }
@@ -152,7 +152,7 @@ final class RecordOptions {
         }
     }
 
-    private StorageKey keyOf(IdempotenceAdmin admin, Kind of) {
+    private StorageKey keyOf(IdempotenceAdmin admin, IdUse of) {
         IdempotenceId checked = new IdempotenceId(id == null ? "" : id);
         return switch (of) {
             case request ->

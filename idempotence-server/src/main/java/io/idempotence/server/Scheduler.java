@@ -31,11 +31,11 @@ final class Scheduler implements AutoCloseable {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
-    private static final class Task implements Runnable {
+    private static final class ScheduledWork implements Runnable {
         private final Runnable work;
         private volatile @Nullable RunnableScheduledFuture<?> queued;
 
-        Task(Runnable work) {
+        ScheduledWork(Runnable work) {
             this.work = work;
         }
 
@@ -53,7 +53,7 @@ final class Scheduler implements AutoCloseable {
 
         @Override
         protected <V> RunnableScheduledFuture<V> decorateTask(Runnable task, RunnableScheduledFuture<V> entry) {
-            ((Task) task).queued = entry;
+            ((ScheduledWork) task).queued = entry;
             return entry;
         }
     }
@@ -65,7 +65,7 @@ final class Scheduler implements AutoCloseable {
      */
     @Nullable
     Future<?> later(Duration delay, Runnable task) {
-        Task planned = new Task(task);
+        ScheduledWork planned = new ScheduledWork(task);
         try {
             return schedule(delay, planned);
         } catch (RejectedExecutionException closed) {
@@ -80,7 +80,7 @@ final class Scheduler implements AutoCloseable {
         }
     }
 
-    private Future<?> schedule(Duration delay, Task task) {
+    private Future<?> schedule(Duration delay, ScheduledWork task) {
         return executor.schedule(task, delay.toNanos(), TimeUnit.NANOSECONDS);
     }
 
@@ -90,7 +90,7 @@ final class Scheduler implements AutoCloseable {
      */
     boolean queue(Duration delay, Runnable task) {
         try {
-            schedule(delay, new Task(task));
+            schedule(delay, new ScheduledWork(task));
             return true;
         } catch (RejectedExecutionException closed) {
             return false;

@@ -48,7 +48,7 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /** A call of a request thread. */
-    private static final class Caller {
+    private static final class GuardedCall {
         final long start;
         /** The start in {@link StorageGuard#timeWithoutPauses}. */
         final long startWithoutPauses;
@@ -59,7 +59,7 @@ final class StorageGuard implements AutoCloseable {
 
         final AtomicReference<Pace> pace = new AtomicReference<>(Pace.RUNNING);
 
-        Caller(long start, long startWithoutPauses, boolean isTrial) {
+        GuardedCall(long start, long startWithoutPauses, boolean isTrial) {
             this.start = start;
             this.startWithoutPauses = startWithoutPauses;
             this.isTrial = isTrial;
@@ -77,12 +77,12 @@ final class StorageGuard implements AutoCloseable {
     private final AtomicBoolean suspected = new AtomicBoolean();
 
     /** The calls that are not slow, about in the order of their start. One that has ended is removed when it is the first. */
-    private final Queue<Caller> latest = new ConcurrentLinkedQueue<>();
+    private final Queue<GuardedCall> latest = new ConcurrentLinkedQueue<>();
     /** How many of the running calls were slow when they were removed from the queue. */
     private final AtomicInteger slowCallers = new AtomicInteger();
 
     /** Running trials. */
-    private final Set<Caller> trials = ConcurrentHashMap.newKeySet();
+    private final Set<GuardedCall> trials = ConcurrentHashMap.newKeySet();
 
     private final TimeWithoutPauses timeWithoutPauses;
     private final CountedSuccesses successes;
@@ -168,8 +168,8 @@ final class StorageGuard implements AutoCloseable {
         // If the state were read first, a permission could be lost, and the breaker would stay half open.
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         long now = nanoTime.getAsLong();
-        Caller caller = new Caller(now, timeWithoutPauses.at(now), isTrial);
-        if (countSlowCallers(caller.startWithoutPauses) >= MOST_SLOW_CALLERS) {
+        GuardedCall guarded = new GuardedCall(now, timeWithoutPauses.at(now), isTrial);
+        if (countSlowCallers(guarded.startWithoutPauses) >= MOST_SLOW_CALLERS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
                     MOST_SLOW_CALLERS + " callers already wait for the storage, each for more than "
@@ -177,20 +177,20 @@ final class StorageGuard implements AutoCloseable {
                     null);
         }
         try {
-            latest.add(caller);
+            latest.add(guarded);
             if (isTrial) {
-                trials.add(caller);
+                trials.add(guarded);
                 // The prober detects a trial that hangs.
                 startProbing();
             }
             // Only a half-open breaker counts permissions, and only trials hold one of them.
-            return count(caller, call, isTrial ? breaker::releasePermission : () -> {});
+            return count(guarded, call, isTrial ? breaker::releasePermission : () -> {});
         } finally {
-            if (caller.pace.getAndSet(Pace.ENDED) == Pace.SLOW) {
+            if (guarded.pace.getAndSet(Pace.ENDED) == Pace.SLOW) {
                 slowCallers.decrementAndGet();
             }
             if (isTrial) {
-                trials.remove(caller);
+                trials.remove(guarded);
             }
         }
     }
@@ -206,7 +206,7 @@ final class StorageGuard implements AutoCloseable {
             throw knownOutage();
         }
         long now = nanoTime.getAsLong();
-        return count(new Caller(now, now, false), call, () -> {});
+        return count(new GuardedCall(now, now, false), call, () -> {});
     }
 
     private static StorageUnavailableException knownOutage() {
@@ -219,7 +219,7 @@ final class StorageGuard implements AutoCloseable {
      * on the number of running calls.
      */
     private int countSlowCallers(long now) {
-        for (Caller first = latest.peek(); first != null; first = latest.peek()) {
+        for (GuardedCall first = latest.peek(); first != null; first = latest.peek()) {
             boolean hasEnded = first.pace.get() == Pace.ENDED;
             if (!hasEnded && now - first.startWithoutPauses <= SLOW_CALLER_NANOS) {
                 break;
@@ -233,20 +233,20 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /** @param withoutResult runs instead of counting the call, if its outcome does not depend on the storage */
-    private <T> T count(Caller caller, Supplier<T> call, Runnable withoutResult) {
+    private <T> T count(GuardedCall guarded, Supplier<T> call, Runnable withoutResult) {
         try {
             T result = call.get();
-            responded(caller);
+            responded(guarded);
             return result;
         } catch (Throwable e) {
-            failed(caller, e, withoutResult);
+            failed(guarded, e, withoutResult);
             throw e;
         }
     }
 
-    private void responded(Caller caller) {
-        if (!caller.counted.getAndSet(true)) {
-            countSuccess(caller);
+    private void responded(GuardedCall guarded) {
+        if (!guarded.counted.getAndSet(true)) {
+            countSuccess(guarded);
         }
         events.storageResponded();
         // A process that could start no thread for a probe may be able to by now.
@@ -254,10 +254,10 @@ final class StorageGuard implements AutoCloseable {
     }
 
     /** Counts a success if it is chosen. Trials are few, and each one counts. */
-    private void countSuccess(Caller caller) {
-        long nanos = nanoTime.getAsLong() - caller.start;
+    private void countSuccess(GuardedCall guarded) {
+        long nanos = nanoTime.getAsLong() - guarded.start;
         boolean isFast = nanos < slowCallNanos;
-        if (!caller.isTrial && !successes.choose(caller.start, isFast)) {
+        if (!guarded.isTrial && !successes.choose(guarded.start, isFast)) {
             return;
         }
         if (isFast) {
@@ -269,31 +269,31 @@ final class StorageGuard implements AutoCloseable {
         }
     }
 
-    private void failed(Caller caller, Throwable e, Runnable withoutResult) {
+    private void failed(GuardedCall guarded, Throwable e, Runnable withoutResult) {
         boolean hasResponded = e instanceof CorruptRecordException
                 || (e instanceof StorageUnavailableException unavailable
                         && unavailable.certainty() == StorageUnavailableException.Certainty.REFUSED);
         if (hasResponded) {
-            responded(caller);
+            responded(guarded);
         } else if (e instanceof IllegalArgumentException
                 || Thread.currentThread().isInterrupted()) {
-            if (!caller.counted.getAndSet(true)) {
+            if (!guarded.counted.getAndSet(true)) {
                 withoutResult.run();
             }
         } else {
-            countFailure(caller, e, withoutResult);
+            countFailure(guarded, e, withoutResult);
             // Without further calls only a probe would notice the end of the outage.
             startProbing();
         }
     }
 
     /** Counts a failure, unless it is counted for another call that shared a connection with this one. */
-    private void countFailure(Caller caller, Throwable cause, Runnable withoutResult) {
-        if (caller.counted.getAndSet(true)) {
+    private void countFailure(GuardedCall guarded, Throwable cause, Runnable withoutResult) {
+        if (guarded.counted.getAndSet(true)) {
             return;
         }
         if (SharedFailure.counts(cause, this)) {
-            breaker.onError(nanoTime.getAsLong() - caller.start, TimeUnit.NANOSECONDS, cause);
+            breaker.onError(nanoTime.getAsLong() - guarded.start, TimeUnit.NANOSECONDS, cause);
             successes.notFast();
         } else {
             withoutResult.run();
@@ -303,7 +303,7 @@ final class StorageGuard implements AutoCloseable {
     /** Counts a trial that hangs, for example in the queue of a pool, as failed, so that it does not block the other trials. */
     private void countTrialsThatHang() {
         long now = nanoTime.getAsLong();
-        for (Caller trial : trials) {
+        for (GuardedCall trial : trials) {
             if (now - trial.start > slowCallNanos) {
                 Throwable late = new StorageUnavailableException("the storage has not responded in time", null);
                 countFailure(trial, late, () -> {});

@@ -100,11 +100,11 @@ final class WorkRunner {
         }
     }
 
-    private interface Ending<T> {
+    private interface ThrowingSupplier<T> {
         T get() throws Throwable;
     }
 
-    private static <T> void complete(CompletableFuture<T> result, Ending<T> ending) {
+    private static <T> void complete(CompletableFuture<T> result, ThrowingSupplier<T> ending) {
         try {
             result.complete(ending.get());
         } catch (Throwable e) {

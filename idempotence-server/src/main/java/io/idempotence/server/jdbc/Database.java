@@ -37,12 +37,12 @@ final class Database {
 
     /** Statements on one connection. Each is a transaction of its own, and all of them may be repeated. */
     @FunctionalInterface
-    interface Work<T> {
+    interface SqlWork<T> {
         T on(Session session) throws SQLException;
     }
 
     /** Runs statements on the caller's connection, in the caller's transaction. */
-    <T> T on(Connection connection, Dialect known, Work<T> work) throws SQLException {
+    <T> T on(Connection connection, Dialect known, SqlWork<T> work) throws SQLException {
         QueryTimeout limit = limitQueries(connection, known);
         try (limit) {
             return work.on(new Session(connection, known, timeoutSeconds));
@@ -58,7 +58,7 @@ final class Database {
     }
 
     /** Runs statements and retries after a conflict, for no longer than one statement may take. */
-    <T> T run(String action, Work<T> work) {
+    <T> T run(String action, SqlWork<T> work) {
         long start = System.nanoTime();
         for (int tried = 1; ; tried++) {
             try {
@@ -90,7 +90,7 @@ final class Database {
      *
      * @throws NotConnectedException if nothing was sent
      */
-    <T> T once(Work<T> work) throws SQLException {
+    <T> T once(SqlWork<T> work) throws SQLException {
         Connection connection;
         try {
             connection = dataSource.getConnection();

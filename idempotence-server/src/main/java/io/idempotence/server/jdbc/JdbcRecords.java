@@ -175,7 +175,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
     }
 
     /** Runs statements after the check of the tables, so that the check does not need a second connection. */
-    final <T> T run(String action, Database.Work<T> work) {
+    final <T> T run(String action, Database.SqlWork<T> work) {
         tables.statements();
         return database.run(action, work);
     }
@@ -243,13 +243,13 @@ abstract class JdbcRecords implements IdempotenceStorage {
         return Stream.iterate(
                         Optional.of(page(prefix, prefix)),
                         Optional::isPresent,
-                        before -> before.flatMap(Page::last).map(last -> page(last, prefix)))
+                        before -> before.flatMap(RecordPage::last).map(last -> page(last, prefix)))
                 .flatMap(page -> page.orElseThrow().records().stream());
     }
 
-    private Page page(String after, String prefix) {
-        Sql.Parameters parameters = new Sql.Parameters().with("after", after).with("limit", Page.SIZE);
-        return run("list", session -> session.query(sql().list, parameters, rows -> Page.read(rows, prefix)));
+    private RecordPage page(String after, String prefix) {
+        Sql.Parameters parameters = new Sql.Parameters().with("after", after).with("limit", RecordPage.SIZE);
+        return run("list", session -> session.query(sql().list, parameters, rows -> RecordPage.read(rows, prefix)));
     }
 
     /**
@@ -258,14 +258,14 @@ abstract class JdbcRecords implements IdempotenceStorage {
      * @param records the records
      * @param last the key after which the next page begins; empty if this is the last page
      */
-    private record Page(List<IdempotenceRecord> records, Optional<String> last) {
+    private record RecordPage(List<IdempotenceRecord> records, Optional<String> last) {
         static final int SIZE = 200;
 
         /**
          * Reads the keys with a prefix and leaves out others. In collations other than that of the schema file, a semicolon may sort before
          * a colon, and keys of both cases are mixed. A collation that ignores punctuation could end a list early.
          */
-        static Page read(ResultSet rows, String prefix) throws SQLException {
+        static RecordPage read(ResultSet rows, String prefix) throws SQLException {
             List<IdempotenceRecord> records = new ArrayList<>();
             String last = "";
             int seen = 0;
@@ -286,7 +286,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
                 }
             }
             boolean mayHaveMore = seen == SIZE && last.regionMatches(true, 0, prefix, 0, prefix.length());
-            return new Page(records, mayHaveMore ? Optional.of(last) : Optional.empty());
+            return new RecordPage(records, mayHaveMore ? Optional.of(last) : Optional.empty());
         }
     }
 

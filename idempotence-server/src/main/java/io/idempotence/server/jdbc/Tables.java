@@ -27,9 +27,9 @@ final class Tables {
 
     private final ReentrantLock checking = new ReentrantLock();
     private volatile @Nullable Statements statements;
-    private @Nullable Failure failure;
+    private @Nullable CheckFailure failure;
 
-    private record Failure(RuntimeException exception, long nanoTime) {
+    private record CheckFailure(RuntimeException exception, long nanoTime) {
         boolean counts() {
             return System.nanoTime() - nanoTime < FAILURE_COUNTS_FOR.toNanos();
         }
@@ -88,7 +88,7 @@ final class Tables {
                 try {
                     return check();
                 } catch (RuntimeException e) {
-                    failure = new Failure(e, System.nanoTime());
+                    failure = new CheckFailure(e, System.nanoTime());
                 }
             }
             throw StorageUnavailableException.notSent(

@@ -27,10 +27,10 @@ final class LazyRedis implements Redis {
     private final Supplier<Redis> connector;
     private final ReentrantLock connecting = new ReentrantLock();
     private volatile @Nullable Redis connected;
-    private volatile @Nullable Failure failure;
+    private volatile @Nullable ConnectFailure failure;
     private boolean closed;
 
-    private record Failure(StorageUnavailableException why, long nanoTime) {}
+    private record ConnectFailure(StorageUnavailableException why, long nanoTime) {}
 
     LazyRedis(String name, Supplier<Redis> connector) {
         this.name = name;
@@ -123,14 +123,14 @@ final class LazyRedis implements Redis {
         } catch (StorageUnavailableException e) {
             // An interrupt concerns this thread only. It closes the connection that a virtual thread opens.
             if (!RedisErrors.isInterrupted(e) && !Thread.currentThread().isInterrupted()) {
-                failure = new Failure(e, System.nanoTime());
+                failure = new ConnectFailure(e, System.nanoTime());
             }
             throw new NothingWrittenException(e);
         }
     }
 
     private void failAsBefore() {
-        Failure before = failure;
+        ConnectFailure before = failure;
         if (before != null && System.nanoTime() - before.nanoTime() < FAILURE_HOLDS_NANOS) {
             throw new NothingWrittenException(before.why());
         }

@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.server.servlet.StoredResponse.StoredHeader;
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -19,7 +20,7 @@ final class HandlerHeaders {
     private Map<String, List<String>> atError = Map.of();
 
     /** The headers to store as they were when bytes began to leave; null before that, and after the handler has changed some. */
-    private @Nullable List<StoredResponse.Header> leaving;
+    private @Nullable List<StoredHeader> leaving;
 
     HandlerHeaders(List<String> keptNames) {
         this.keptNames = keptNames;
@@ -77,18 +78,18 @@ final class HandlerHeaders {
      * Returns the headers to store, as the handler left them. Headers of a filter in front are left out, because it sets them again for
      * each caller.
      */
-    List<StoredResponse.Header> kept(HttpServletResponse container) {
+    List<StoredHeader> kept(HttpServletResponse container) {
         if (leaving != null) {
             return leaving;
         }
-        List<StoredResponse.Header> headers = new ArrayList<>();
+        List<StoredHeader> headers = new ArrayList<>();
         String type = container.getContentType();
         if (type != null) {
-            headers.add(new StoredResponse.Header("Content-Type", type));
+            headers.add(new StoredHeader("Content-Type", type));
         }
         for (String name : keptNames) {
             if (before.containsKey(name)) {
-                container.getHeaders(name).forEach(value -> headers.add(new StoredResponse.Header(name, value)));
+                container.getHeaders(name).forEach(value -> headers.add(new StoredHeader(name, value)));
             }
         }
         return headers;

@@ -155,12 +155,12 @@ final class HeldAsyncContext implements AsyncContext {
 
     @Override
     public void addListener(AsyncListener listener) {
-        container.addListener(new Listener(listener));
+        container.addListener(new ListenerWrapper(listener));
     }
 
     @Override
     public void addListener(AsyncListener listener, ServletRequest request, ServletResponse response) {
-        container.addListener(new Listener(listener), request, response);
+        container.addListener(new ListenerWrapper(listener), request, response);
     }
 
     @Override
@@ -182,13 +182,13 @@ final class HeldAsyncContext implements AsyncContext {
      * The wrapper of an application's listener. Its events have this context, because completing the container's own would bypass the
      * follower.
      */
-    private final class Listener implements AsyncListener {
+    private final class ListenerWrapper implements AsyncListener {
         private final AsyncListener listener;
         // Asked for early: in Tomcat the context refuses to return them once the processing has ended.
         private final ServletRequest ofContainer = container.getRequest();
         private final ServletResponse toContainer = container.getResponse();
 
-        Listener(AsyncListener listener) {
+        ListenerWrapper(AsyncListener listener) {
             this.listener = listener;
         }
 

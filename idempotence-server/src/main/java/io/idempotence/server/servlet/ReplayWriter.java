@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.http.IdempotenceHeaders;
+import io.idempotence.server.servlet.StoredResponse.StoredHeader;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -24,7 +25,7 @@ final class ReplayWriter {
                 stored.form() == StoredResponse.Form.REDIRECT || stored.form() == StoredResponse.Form.ENCODED_REDIRECT;
         String location = "";
         String before = "";
-        for (StoredResponse.Header header : stored.headers()) {
+        for (StoredHeader header : stored.headers()) {
             if (header.name().equals("Content-Type")) {
                 response.setContentType(header.value());
             } else if (isRedirect && header.name().equals("Location")) {

@@ -1,5 +1,6 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.server.servlet.StoredResponse.StoredHeader;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -139,7 +140,7 @@ final class ResponseBuffer implements HandlerOutput {
     }
 
     /** The headers to store, as the handler left them. */
-    List<StoredResponse.Header> keptHeaders() {
+    List<StoredHeader> keptHeaders() {
         return headers.kept(target());
     }
 

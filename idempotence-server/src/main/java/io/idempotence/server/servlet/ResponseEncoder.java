@@ -1,6 +1,7 @@
 package io.idempotence.server.servlet;
 
 import io.idempotence.server.ClaimedExecution;
+import io.idempotence.server.servlet.StoredResponse.StoredHeader;
 import io.idempotence.server.storage.ClaimResult;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -28,7 +29,7 @@ final class ResponseEncoder {
 
     private byte[] redirected(ResponseBuffer written, DeferredResponse.StoredRedirect redirect) {
         ByteBuffer body = written.body();
-        List<StoredResponse.Header> kept = new ArrayList<>(keptHeaders(written));
+        List<StoredHeader> kept = new ArrayList<>(keptHeaders(written));
         if (!redirect.clearBuffer() && !isReplayable(written, body, kept)) {
             return ClaimResult.noResult();
         }
@@ -37,7 +38,7 @@ final class ResponseEncoder {
                 ? StoredResponse.Form.REDIRECT
                 : StoredResponse.Form.ENCODED_REDIRECT;
         kept.removeIf(header -> header.name().equals("Location"));
-        kept.add(new StoredResponse.Header("Location", location));
+        kept.add(new StoredHeader("Location", location));
         ByteBuffer withoutIds = written.sessionIds().removedFrom(body);
         return new StoredResponse(form, written.output(), redirect.status(), kept, withoutIds).toBytes();
     }
@@ -45,7 +46,7 @@ final class ResponseEncoder {
     /** Returns the result of a response that was written; {@link ClaimResult#noResult} if it cannot be replayed as it was. */
     byte[] written(ResponseBuffer written, int status) {
         ByteBuffer body = written.body();
-        List<StoredResponse.Header> kept = keptHeaders(written);
+        List<StoredHeader> kept = keptHeaders(written);
         if (isInterim(status)) {
             LOG.warn(
                     "A handler ended with status {}, which is no response; it is not stored, and duplicates are refused as"
@@ -66,7 +67,7 @@ final class ResponseEncoder {
     }
 
     /** Whether the body is all that the client gets. Reports why not. */
-    private boolean isReplayable(ResponseBuffer written, ByteBuffer body, List<StoredResponse.Header> kept) {
+    private boolean isReplayable(ResponseBuffer written, ByteBuffer body, List<StoredHeader> kept) {
         if (written.oversize()) {
             execution.oversize();
             return false;
@@ -87,20 +88,20 @@ final class ResponseEncoder {
     }
 
     /** Whether the handler, or a filter behind this one, has encoded session IDs, so that they cannot be removed. */
-    private static boolean hidesSessionIds(ResponseBuffer written, ByteBuffer body, List<StoredResponse.Header> kept) {
+    private static boolean hidesSessionIds(ResponseBuffer written, ByteBuffer body, List<StoredHeader> kept) {
         return !written.sessionIds().isEmpty()
                 && kept.stream()
                         .anyMatch(header -> header.name().equals("Content-Encoding")
                                 && written.sessionIds().mayBeIn(body, header.value()));
     }
 
-    private static List<StoredResponse.Header> keptHeaders(ResponseBuffer written) {
+    private static List<StoredHeader> keptHeaders(ResponseBuffer written) {
         SessionIds sessionIds = written.sessionIds();
-        List<StoredResponse.Header> kept = written.keptHeaders();
+        List<StoredHeader> kept = written.keptHeaders();
         return sessionIds.isEmpty()
                 ? kept
                 : kept.stream()
-                        .map(header -> new StoredResponse.Header(header.name(), sessionIds.removedFrom(header.value())))
+                        .map(header -> new StoredHeader(header.name(), sessionIds.removedFrom(header.value())))
                         .toList();
     }
 }

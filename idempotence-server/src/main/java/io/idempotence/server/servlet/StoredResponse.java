@@ -26,7 +26,7 @@ import org.slf4j.LoggerFactory;
  * @param body the body, from the position to the limit of a buffer with an array, which must not be changed; for {@link Form#ERROR} the
  *     message as UTF-8
  */
-record StoredResponse(Form form, BodyOutput output, int status, List<Header> headers, ByteBuffer body) {
+record StoredResponse(Form form, BodyOutput output, int status, List<StoredHeader> headers, ByteBuffer body) {
     private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
 
     /** The first byte of a stored result, which defines the format of the rest. The other kinds are those of {@code execute}. */
@@ -94,7 +94,7 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
         }
     }
 
-    record Header(String name, String value) {}
+    record StoredHeader(String name, String value) {}
 
     /**
      * How the handler wrote the body.
@@ -138,7 +138,7 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
     }
 
     /** A response whose body is a whole array, and was written to the stream without a flush, a close or a length. */
-    StoredResponse(Form form, int status, List<Header> headers, byte[] body) {
+    StoredResponse(Form form, int status, List<StoredHeader> headers, byte[] body) {
         this(form, new BodyOutput(null, false, false, false), status, headers, ByteBuffer.wrap(body));
     }
 
@@ -163,7 +163,7 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
         byte[] encoding = output.name();
         int length = FIXED + (encoding == null ? 0 : Byte.BYTES + encoding.length) + body.remaining();
         List<EncodedHeader> encoded = new ArrayList<>(headers.size());
-        for (Header header : headers) {
+        for (StoredHeader header : headers) {
             EncodedHeader one = EncodedHeader.of(header);
             if (!one.fits()) {
                 return tooLarge("a header longer than " + MAX_VALUE + " bytes, or with a name longer than " + MAX_NAME);
@@ -192,7 +192,7 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
     private record EncodedHeader(int code, byte[] name, byte[] value) {
         private static final byte[] CODED = {};
 
-        static EncodedHeader of(Header header) {
+        static EncodedHeader of(StoredHeader header) {
             int code = NAMES.indexOf(header.name()) + 1;
             byte[] name = code == 0 ? header.name().getBytes(StandardCharsets.UTF_8) : CODED;
             return new EncodedHeader(code, name, header.value().getBytes(StandardCharsets.UTF_8));
@@ -234,14 +234,14 @@ record StoredResponse(Form form, BodyOutput output, int status, List<Header> hea
             int status = in.getShort();
             int count = Byte.toUnsignedInt(in.get());
             BodyOutput output = BodyOutput.of(bits, (bits & TEXT) == 0 ? null : encoding(in));
-            List<Header> headers = new ArrayList<>(count);
+            List<StoredHeader> headers = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
                 int code = in.get();
                 if (code < 0 || code > NAMES.size()) {
                     throw new CorruptRecordException("a stored response has a header of code " + code);
                 }
                 String name = code == 0 ? text(in, Byte.toUnsignedInt(in.get())) : NAMES.get(code - 1);
-                headers.add(new Header(name, text(in, Short.toUnsignedInt(in.getShort()))));
+                headers.add(new StoredHeader(name, text(in, Short.toUnsignedInt(in.getShort()))));
             }
             if (status < 100 || status > 999) {
                 throw new CorruptRecordException("a stored response has status " + status);

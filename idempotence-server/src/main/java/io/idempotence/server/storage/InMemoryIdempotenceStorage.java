@@ -33,7 +33,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     /** How much a claim grows when its completion is recorded without a result. */
     private static final int BYTES_OF_NO_RESULT = ClaimResult.noResult().length;
 
-    private final ConcurrentHashMap<StorageKey, Entry> entries = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<StorageKey, RecordInSlot> entries = new ConcurrentHashMap<>();
     private final Queue<Slot> slots = new ConcurrentLinkedQueue<>();
     private final AtomicInteger count = new AtomicInteger();
     private final AtomicLong bytes = new AtomicLong();
@@ -95,7 +95,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         }
     }
 
-    private record Entry(StoredRecord content, Slot slot) {
+    private record RecordInSlot(StoredRecord content, Slot slot) {
         long weight() {
             return weigh(content);
         }
@@ -209,7 +209,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         return bytes.get();
     }
 
-    private void forget(Entry entry) {
+    private void forget(RecordInSlot entry) {
         count.decrementAndGet();
         bytes.addAndGet(-entry.weight());
     }
@@ -272,7 +272,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             if (entry == null) {
                 slots.add(slot);
             }
-            return new Entry(after, slot);
+            return new RecordInSlot(after, slot);
         });
         if (holder.isNew) {
             // Two checks for each new record empty the queue faster than it is filled, without a thread or a scan.
@@ -283,7 +283,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
     }
 
     /** Reserves what a record needs beyond the one that it replaces. A record that shrinks or only changes its state always fits. */
-    private boolean hasTakenRoom(@Nullable Entry before, StoredRecord after) {
+    private boolean hasTakenRoom(@Nullable RecordInSlot before, StoredRecord after) {
         long more = weigh(after) - (before == null ? 0 : before.weight());
         long limit = after.phase() == StoredRecord.Phase.CLAIMED ? maxBytesForClaims : maxBytes;
         if (bytes.addAndGet(more) > limit && more > BYTES_OF_NO_RESULT) {
@@ -305,13 +305,13 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
         if (slot == null) {
             return;
         }
-        Entry left = removeIfExpired(slot.key, clock.millis());
+        RecordInSlot left = removeIfExpired(slot.key, clock.millis());
         if (left != null && left.slot == slot) {
             slots.add(slot);
         }
     }
 
-    private @Nullable Entry removeIfExpired(StorageKey key, long now) {
+    private @Nullable RecordInSlot removeIfExpired(StorageKey key, long now) {
         return entries.computeIfPresent(key, (k, entry) -> {
             if (entry.content.expiresAt() > now) {
                 return entry;
@@ -333,7 +333,7 @@ final class InMemoryIdempotenceStorage implements IdempotenceStorage {
             earliestExpiry.set(Long.MAX_VALUE);
             long earliest = Long.MAX_VALUE;
             for (StorageKey key : entries.keySet()) {
-                Entry left = removeIfExpired(key, now);
+                RecordInSlot left = removeIfExpired(key, now);
                 if (left != null) {
                     earliest = Math.min(earliest, left.content.expiresAt());
                 }

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.idempotence.server.servlet.StoredResponse.BodyOutput;
 import io.idempotence.server.servlet.StoredResponse.Form;
-import io.idempotence.server.servlet.StoredResponse.Header;
+import io.idempotence.server.servlet.StoredResponse.StoredHeader;
 import io.idempotence.server.storage.ClaimResult;
 import io.idempotence.server.storage.CorruptRecordException;
 import java.nio.ByteBuffer;
@@ -22,9 +22,9 @@ class StoredResponseTest {
             Form.WRITTEN,
             201,
             List.of(
-                    new Header("Content-Type", "application/json"),
-                    new Header("X-Ünusual", "grüße"),
-                    new Header("Location", "/p/1")),
+                    new StoredHeader("Content-Type", "application/json"),
+                    new StoredHeader("X-Ünusual", "grüße"),
+                    new StoredHeader("Location", "/p/1")),
             new byte[] {0, 1, -1});
 
     @Test
@@ -59,24 +59,25 @@ class StoredResponseTest {
 
     @Test
     void headersThatDoNotFitMakeTheResultUnavailable() {
-        Header huge = new Header("Link", "x".repeat(70_000));
+        StoredHeader huge = new StoredHeader("Link", "x".repeat(70_000));
         assertThat(new StoredResponse(Form.WRITTEN, 200, List.of(huge), new byte[0]).toBytes())
                 .isEqualTo(ClaimResult.noResult());
-        Header small = new Header("Link", "x");
+        StoredHeader small = new StoredHeader("Link", "x");
         assertThat(new StoredResponse(Form.WRITTEN, 200, Collections.nCopies(300, small), new byte[0]).toBytes())
                 .isEqualTo(ClaimResult.noResult());
     }
 
     @Test
     void headersThatJustFitAreKept() {
-        Header longest = new Header("Link", "x".repeat(0xFFFF));
-        Header longestName = new Header("x".repeat(255), "1");
-        Header last = new Header("Content-Encoding", "br");
-        for (List<Header> headers : List.of(List.of(longest, longestName, last), Collections.nCopies(255, last))) {
+        StoredHeader longest = new StoredHeader("Link", "x".repeat(0xFFFF));
+        StoredHeader longestName = new StoredHeader("x".repeat(255), "1");
+        StoredHeader last = new StoredHeader("Content-Encoding", "br");
+        for (List<StoredHeader> headers :
+                List.of(List.of(longest, longestName, last), Collections.nCopies(255, last))) {
             byte[] bytes = new StoredResponse(Form.WRITTEN, 200, headers, new byte[0]).toBytes();
             assertThat(StoredResponse.fromBytes(bytes).headers()).isEqualTo(headers);
         }
-        Header tooLongName = new Header("x".repeat(256), "1");
+        StoredHeader tooLongName = new StoredHeader("x".repeat(256), "1");
         assertThat(new StoredResponse(Form.WRITTEN, 200, List.of(tooLongName), new byte[0]).toBytes())
                 .isEqualTo(ClaimResult.noResult());
     }
@@ -118,8 +119,8 @@ class StoredResponseTest {
                 Form.WRITTEN,
                 201,
                 List.of(
-                        new Header("Content-Type", "application/json"),
-                        new Header("Location", "/payments/8e03978e-40d5-43e8-bc93-6894a57f9324")),
+                        new StoredHeader("Content-Type", "application/json"),
+                        new StoredHeader("Location", "/payments/8e03978e-40d5-43e8-bc93-6894a57f9324")),
                 new byte[0]);
         assertThat(created.toBytes().length).isLessThanOrEqualTo(74);
     }
@@ -134,12 +135,12 @@ class StoredResponseTest {
                         Form.WRITTEN,
                         201,
                         List.of(
-                                new Header("Content-Type", "application/json"),
-                                new Header("Location", "/orders/7"),
-                                new Header("X-Tier", "gold")),
+                                new StoredHeader("Content-Type", "application/json"),
+                                new StoredHeader("Location", "/orders/7"),
+                                new StoredHeader("X-Tier", "gold")),
                         "{\"paid\":\"5 €\"}".getBytes(StandardCharsets.UTF_8)),
                 "0102012f010200092f6f72646572732f37",
-                new StoredResponse(Form.REDIRECT, 303, List.of(new Header("Location", "/orders/7")), new byte[0]),
+                new StoredResponse(Form.REDIRECT, 303, List.of(new StoredHeader("Location", "/orders/7")), new byte[0]),
                 "01010192006e6f206d6f6e6579",
                 new StoredResponse(Form.ERROR, 402, List.of(), "no money".getBytes(StandardCharsets.US_ASCII)));
         stored.forEach((hex, expected) -> {

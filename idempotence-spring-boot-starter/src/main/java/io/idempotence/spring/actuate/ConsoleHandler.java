@@ -178,7 +178,7 @@ final class ConsoleHandler implements HttpRequestHandler {
         RecordsView.IdOwner owner = new RecordsView.IdOwner(
                 given(request, "principal"), given(request, "scope"), given(request, "operation"));
         RecordsView.AllOfId all = records().find(id, owner);
-        List<RecordsView.Found> found = all.records();
+        List<RecordsView.FoundRecord> found = all.records();
         ConsolePage page = page(request, "Search");
         search(page, request);
         page.heading(
@@ -224,7 +224,7 @@ final class ConsoleHandler implements HttpRequestHandler {
         page.record(record, null);
         if (uncertain) {
             String known = calls.of(record.key())
-                    .map(UncertainCalls.Call::request)
+                    .map(UncertainCalls.UncertainCall::request)
                     .map(this::questionOf)
                     .orElse(null);
             page.questions(

@@ -143,7 +143,7 @@ final class ConsolePage {
         text(brief(record)).append("</span></a></td></tr>");
     }
 
-    private void call(UncertainCalls.Call call) {
+    private void call(UncertainCalls.UncertainCall call) {
         html.append("<span class=\"call\">");
         if (call.request() != null) {
             text(call.request()).append(" · ");

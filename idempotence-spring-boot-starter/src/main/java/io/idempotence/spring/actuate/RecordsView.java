@@ -54,13 +54,13 @@ final class RecordsView {
     }
 
     /** A record, and the use of the ID that it belongs to: {@code request}, {@code execute} or {@code saved}. */
-    record Found(String kind, IdempotenceRecord record) {}
+    record FoundRecord(String kind, IdempotenceRecord record) {}
 
     /** A record that cannot be read, and why. */
     record Unreadable(String kind, StorageKey key, String why) {}
 
     /** The records of an ID. One that cannot be read may be that of an operation which took effect, so it is never left out. */
-    record AllOfId(List<Found> records, List<Unreadable> unreadable) {}
+    record AllOfId(List<FoundRecord> records, List<Unreadable> unreadable) {}
 
     /**
      * Finds the records of an ID. Each use of the same ID has a record of its own.
@@ -82,12 +82,12 @@ final class RecordsView {
         if (owner.principal() == null && owner.scope() == null && owner.operation() == null) {
             keys.put("saved", admin.savedKey(checked));
         }
-        List<Found> found = new ArrayList<>();
+        List<FoundRecord> found = new ArrayList<>();
         List<Unreadable> unreadable = new ArrayList<>();
         CorruptRecordException corrupt = null;
         for (Map.Entry<String, StorageKey> use : keys.entrySet()) {
             try {
-                admin.find(use.getValue()).ifPresent(record -> found.add(new Found(use.getKey(), record)));
+                admin.find(use.getValue()).ifPresent(record -> found.add(new FoundRecord(use.getKey(), record)));
             } catch (CorruptRecordException e) {
                 corrupt = e;
                 unreadable.add(new Unreadable(use.getKey(), use.getValue(), String.valueOf(e.getMessage())));

@@ -37,10 +37,10 @@ final class ServerObservations implements IdempotenceListener {
                 .lowCardinalityKeyValue("detail", "none")
                 .highCardinalityKeyValue("idempotence.key", key.value())
                 .start();
-        return new OneAttempt(attempt);
+        return new ObservedAttempt(attempt);
     }
 
-    private record OneAttempt(Observation attempt) implements AttemptListener {
+    private record ObservedAttempt(Observation attempt) implements AttemptListener {
         /** What the handler observes is within the attempt. */
         @Override
         public Runnable enter() {

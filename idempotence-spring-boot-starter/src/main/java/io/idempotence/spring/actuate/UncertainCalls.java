@@ -20,11 +20,11 @@ import org.springframework.web.util.UrlPathHelper;
 final class UncertainCalls implements IdempotenceListener {
     private static final int MOST = 1_000;
 
-    private final Map<String, Call> calls = Collections.synchronizedMap(new LinkedHashMap<>() {
+    private final Map<String, UncertainCall> calls = Collections.synchronizedMap(new LinkedHashMap<>() {
         private static final long serialVersionUID = 1L;
 
         @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Call> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<String, UncertainCall> eldest) {
             return size() > MOST;
         }
     });
@@ -34,9 +34,9 @@ final class UncertainCalls implements IdempotenceListener {
      *
      * @param request method and path in the application, or null if it was no request
      */
-    record Call(IdempotenceId id, @Nullable String request) {}
+    record UncertainCall(IdempotenceId id, @Nullable String request) {}
 
-    Optional<Call> of(StorageKey key) {
+    Optional<UncertainCall> of(StorageKey key) {
         return Optional.ofNullable(calls.get(key.value()));
     }
 
@@ -51,7 +51,7 @@ final class UncertainCalls implements IdempotenceListener {
         String request = request();
         return (end, detail) -> {
             if (detail.equals("unknown") || detail.equals("outcome-unknown")) {
-                calls.put(key.value(), new Call(id, request));
+                calls.put(key.value(), new UncertainCall(id, request));
             }
         };
     }

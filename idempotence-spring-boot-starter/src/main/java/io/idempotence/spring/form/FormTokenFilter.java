@@ -78,7 +78,7 @@ final class FormTokenFilter implements Filter {
         }
         FormTokens.Check check = submitted.length == 1 ? tokens.check(request, submitted[0]) : severalTokens(request);
         if (check instanceof FormTokens.Check.Accepted accepted) {
-            chain.doFilter(new FormRequest(request, accepted.id()), new PageResponse(request, response));
+            chain.doFilter(new SubmittedForm(request, accepted.id()), new PageResponse(request, response));
         } else {
             problems.write(check instanceof FormTokens.Check.Expired ? "expired" : "not-valid", 403, request, response);
         }
@@ -152,10 +152,10 @@ final class FormTokenFilter implements Filter {
     }
 
     /** A submitted form, with the headers that a client half would send. */
-    private final class FormRequest extends HttpServletRequestWrapper {
+    private final class SubmittedForm extends HttpServletRequestWrapper {
         private final Map<String, String> added = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
 
-        FormRequest(HttpServletRequest request, IdempotenceId id) {
+        SubmittedForm(HttpServletRequest request, IdempotenceId id) {
             super(request);
             added.put(IdempotenceHeaders.IDEMPOTENCY_KEY, '"' + id.value() + '"');
             added.put(IdempotenceHeaders.PREFER, wait);

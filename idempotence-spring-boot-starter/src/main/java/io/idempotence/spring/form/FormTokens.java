@@ -84,10 +84,11 @@ public final class FormTokens {
 
     /** Offers tokens to the pages that a request renders. Nothing is made, and no session is created, unless a page takes one. */
     void offer(HttpServletRequest request) {
-        request.setAttribute(TOKEN, new Text(() -> issue(request)));
+        request.setAttribute(TOKEN, new TextOnDemand(() -> issue(request)));
         request.setAttribute(
                 FIELD,
-                new Text(() -> "<input type=\"hidden\" name=\"" + PARAMETER + "\" value=\"" + issue(request) + "\">"));
+                new TextOnDemand(
+                        () -> "<input type=\"hidden\" name=\"" + PARAMETER + "\" value=\"" + issue(request) + "\">"));
     }
 
     private String issue(HttpServletRequest request) {
@@ -173,10 +174,10 @@ public final class FormTokens {
     }
 
     /** A text that is made anew each time it is asked for. */
-    private static final class Text {
+    private static final class TextOnDemand {
         private final Supplier<String> text;
 
-        Text(Supplier<String> text) {
+        TextOnDemand(Supplier<String> text) {
             this.text = text;
         }
 

@@ -30,11 +30,11 @@ final class PropertyNames {
             "io.idempotence.spring.actuate.ConsoleProperties");
 
     private final List<String> groups = new ArrayList<>(List.of(CLIENT.toString()));
-    private final List<Known> all =
-            new ArrayList<>(List.of(new Known(ConfigurationPropertyName.of("idempotence.log-correlation"), false)));
+    private final List<KnownProperty> all = new ArrayList<>(
+            List.of(new KnownProperty(ConfigurationPropertyName.of("idempotence.log-correlation"), false)));
 
     /** @param hasItems whether the items of a list, or the keys of a map, follow */
-    private record Known(ConfigurationPropertyName name, boolean hasItems) {
+    private record KnownProperty(ConfigurationPropertyName name, boolean hasItems) {
         boolean is(ConfigurationPropertyName other) {
             return name.equals(other) || (hasItems && name.isAncestorOf(other));
         }
@@ -56,7 +56,7 @@ final class PropertyNames {
             if (component.getType().isRecord()) {
                 addNames(name, component.getType());
             } else {
-                all.add(new Known(
+                all.add(new KnownProperty(
                         ConfigurationPropertyName.of(name),
                         Collection.class.isAssignableFrom(component.getType())
                                 || Map.class.isAssignableFrom(component.getType())));

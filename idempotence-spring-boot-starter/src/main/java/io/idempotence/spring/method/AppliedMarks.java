@@ -35,7 +35,7 @@ interface AppliedMarks {
     void committed(IdempotentExecution execution);
 
     /** For other storages. */
-    final class None implements AppliedMarks {
+    final class NoMarks implements AppliedMarks {
         @Override
         public boolean isOn() {
             return false;

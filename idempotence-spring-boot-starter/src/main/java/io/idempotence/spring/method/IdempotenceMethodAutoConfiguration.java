@@ -87,7 +87,10 @@ public class IdempotenceMethodAutoConfiguration {
         return new IdempotentAdvisor(
                 operations,
                 new IdempotentInterceptor(
-                        operations, sources, transactions.getIfAvailable(SurroundingTransaction.None::new), commits));
+                        operations,
+                        sources,
+                        transactions.getIfAvailable(SurroundingTransaction.NoTransaction::new),
+                        commits));
     }
 
     /** Makes sure that beans are proxied, as Spring Boot does unless it is configured otherwise. */
@@ -147,7 +150,7 @@ public class IdempotenceMethodAutoConfiguration {
         static AppliedMarks idempotenceAppliedMarks(ConfigurableListableBeanFactory beans) {
             boolean hasJdbc = ClassUtils.isPresent(
                     "org.springframework.jdbc.datasource.DataSourceUtils", beans.getBeanClassLoader());
-            return hasJdbc ? new JdbcAppliedMarks(beans) : new AppliedMarks.None();
+            return hasJdbc ? new JdbcAppliedMarks(beans) : new AppliedMarks.NoMarks();
         }
 
         @Bean

@@ -35,7 +35,7 @@ interface SurroundingTransaction {
     CompletionStage<Object> whenEnded(IdempotentCall call, IdempotentExecution execution, MethodOutcome outcome);
 
     /** For applications without transactions. */
-    final class None implements SurroundingTransaction {
+    final class NoTransaction implements SurroundingTransaction {
         @Override
         public boolean isActive() {
             return false;

@@ -292,7 +292,7 @@ final class TransactionEffects {
         @Override
         public void beforeCommit(boolean readOnly) {
             if (!readOnly) {
-                TransactionSynchronizationManager.registerSynchronization(new End());
+                TransactionSynchronizationManager.registerSynchronization(new EndOfMarking());
                 if (!marks.mayWaitFor(transaction)) {
                     markAll();
                 }
@@ -323,7 +323,7 @@ final class TransactionEffects {
         }
 
         /** Ends the marking after the commit, before other callbacks run: what they execute is not part of the transaction. */
-        private final class End implements TransactionSynchronization {
+        private final class EndOfMarking implements TransactionSynchronization {
             @Override
             public int getOrder() {
                 return Ordered.HIGHEST_PRECEDENCE;

@@ -45,10 +45,10 @@ record Listeners(List<IdempotenceListener> all) implements IdempotenceListener {
                 listening.add(one);
             }
         });
-        return listening.isEmpty() ? AttemptListener.IGNORED : new OneAttempt(listening);
+        return listening.isEmpty() ? AttemptListener.IGNORED : new ListenersOfAttempt(listening);
     }
 
-    private record OneAttempt(List<AttemptListener> listening) implements AttemptListener {
+    private record ListenersOfAttempt(List<AttemptListener> listening) implements AttemptListener {
         @Override
         public Runnable enter() {
             List<Runnable> leave = new ArrayList<>();

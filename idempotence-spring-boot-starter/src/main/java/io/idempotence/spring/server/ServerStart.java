@@ -29,7 +29,7 @@ final class ServerStart implements SmartLifecycle {
 
     private final DefaultSingletonBeanRegistry beans;
     private volatile String filter = "";
-    private volatile @Nullable Check check;
+    private volatile @Nullable StartCheck check;
     private volatile boolean isRunning;
 
     ServerStart(DefaultSingletonBeanRegistry beans) {
@@ -37,7 +37,7 @@ final class ServerStart implements SmartLifecycle {
     }
 
     /** A check that runs in a thread of its own until the storage has responded once. */
-    private static final class Check {
+    private static final class StartCheck {
         final ServerParts parts;
         final CompletableFuture<Void> firstProbe = new CompletableFuture<>();
         final Thread thread = new Thread(this::run, "idempotence-start");
@@ -45,7 +45,7 @@ final class ServerStart implements SmartLifecycle {
         private final CountDownLatch cancelled = new CountDownLatch(1);
         volatile boolean hasWorked;
 
-        Check(ServerParts parts) {
+        StartCheck(ServerParts parts) {
             this.parts = parts;
             this.probe = new StorageProbe(parts);
             thread.setDaemon(true);
@@ -96,19 +96,19 @@ final class ServerStart implements SmartLifecycle {
     /** What is in use; null if nothing in this application has asked for it. */
     @Nullable
     ServerParts parts() {
-        Check begun = check;
+        StartCheck begun = check;
         return begun == null ? null : begun.parts;
     }
 
     /** Whether every kind of call to the storage has worked once. */
     boolean hasWorked() {
-        Check begun = check;
+        StartCheck begun = check;
         return begun != null && begun.hasWorked;
     }
 
     /** Begins the check. The beans that the storage uses exist. */
     void begin(ServerParts parts) {
-        Check begun = new Check(parts);
+        StartCheck begun = new StartCheck(parts);
         check = begun;
         // After a start that failed, ends the check before the beans that it uses: they would wait for it.
         beans.registerDisposableBean("idempotenceStartCheck", this::cancel);
@@ -120,7 +120,7 @@ final class ServerStart implements SmartLifecycle {
 
     /** Ends a check that still runs. */
     void cancel() {
-        Check begun = check;
+        StartCheck begun = check;
         if (begun != null) {
             begun.cancel();
         }
@@ -129,7 +129,7 @@ final class ServerStart implements SmartLifecycle {
     @Override
     public void start() {
         isRunning = true;
-        Check begun = check;
+        StartCheck begun = check;
         if (begun != null) {
             end(begun);
         }
@@ -152,7 +152,7 @@ final class ServerStart implements SmartLifecycle {
     }
 
     /** @throws SetUpException if only an operator can repair what the check has found by now */
-    private void end(Check begun) {
+    private void end(StartCheck begun) {
         String what = filter + begun.parts.described();
         try {
             begun.firstProbe.get(LONGEST.toMillis(), TimeUnit.MILLISECONDS);
@@ -163,7 +163,7 @@ final class ServerStart implements SmartLifecycle {
             down(what, "no response within " + LONGEST.toSeconds() + "s");
             begun.firstProbe.whenComplete((responded, fault) -> {
                 if (fault instanceof SetUpException refusal) {
-                    Check.report(refusal);
+                    StartCheck.report(refusal);
                 }
             });
         } catch (ExecutionException e) {

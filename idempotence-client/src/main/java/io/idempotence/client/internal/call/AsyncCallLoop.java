@@ -1,6 +1,6 @@
 package io.idempotence.client.internal.call;
 
-import io.idempotence.client.internal.call.CallStateMachine.Step;
+import io.idempotence.client.internal.call.CallStateMachine.NextStep;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.Observation;
 import java.net.SocketTimeoutException;
@@ -19,7 +19,7 @@ final class AsyncCallLoop {
     private static final long GRACE_MILLIS = 250;
 
     /** The value of a stage that nothing else will complete. */
-    private record Lost(SocketTimeoutException why) {}
+    private record LostResponse(SocketTimeoutException why) {}
 
     private final LogicalCall call;
     private final CallStateMachine steps;
@@ -55,17 +55,17 @@ final class AsyncCallLoop {
         return result;
     }
 
-    private void go(Step step, boolean first) {
-        if (step instanceof Step.Send send) {
+    private void go(NextStep step, boolean first) {
+        if (step instanceof NextStep.Send send) {
             if (first) {
                 send(true);
             } else {
                 sendAfter(send.afterMillis());
             }
-        } else if (step instanceof Step.Throw end) {
+        } else if (step instanceof NextStep.Throw end) {
             end(null, end.thrown());
         } else {
-            end(((Step.Return) step).value(), null);
+            end(((NextStep.Return) step).value(), null);
         }
     }
 
@@ -114,7 +114,7 @@ final class AsyncCallLoop {
                 call.discard(adapter, value);
                 return;
             }
-            go(value instanceof Lost lost ? lost(seen, lost.why) : after(seen, value, thrown), false);
+            go(value instanceof LostResponse lost ? lost(seen, lost.why) : after(seen, value, thrown), false);
         });
         if (first) {
             // The timer starts afterwards, because sending decides whether the call carries an ID, and so has a
@@ -155,11 +155,11 @@ final class AsyncCallLoop {
             // Nothing would end the call if this request did not end.
             SocketTimeoutException why = new SocketTimeoutException("no thread can end the request at the deadline");
             why.initCause(noThread);
-            end.complete(new Lost(why));
+            end.complete(new LostResponse(why));
         }
     }
 
-    private Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+    private NextStep after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
         return steps.after(seen, value, thrown == null ? null : unwrapped(thrown));
     }
 
@@ -167,11 +167,11 @@ final class AsyncCallLoop {
      * The step after a request that did not end by the deadline. It is decided before the request is cancelled, because a cancelled request
      * would look like another failure. Whatever has come of its response so far is not the result.
      */
-    private Step lost(Observation seen, SocketTimeoutException why) {
+    private NextStep lost(Observation seen, SocketTimeoutException why) {
         if (seen.isOpen() || seen.status() != 0) {
             seen.failed(why);
         }
-        Step next = steps.after(seen, null, adapter.timedOut(why));
+        NextStep next = steps.after(seen, null, adapter.timedOut(why));
         abort();
         return next;
     }
@@ -181,7 +181,7 @@ final class AsyncCallLoop {
         if (!call.isPlain()) {
             Future<?> timeout = threads.later(
                     call.deadline().millisLeft() + GRACE_MILLIS,
-                    () -> threads.runInBackground(() -> stage.complete(new Lost(new SocketTimeoutException(
+                    () -> threads.runInBackground(() -> stage.complete(new LostResponse(new SocketTimeoutException(
                             "the deadline of the call is over, and the HTTP client has not ended its request")))));
             stage.whenComplete((value, thrown) -> timeout.cancel(false));
         }

@@ -1,7 +1,7 @@
 package io.idempotence.client.internal.call;
 
 import io.github.resilience4j.retry.Retry;
-import io.idempotence.client.internal.call.CallStateMachine.Step;
+import io.idempotence.client.internal.call.CallStateMachine.NextStep;
 import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.internal.Causes;
@@ -24,15 +24,15 @@ public final class CallLoop {
         call.enter();
         try {
             CallStateMachine steps = new CallStateMachine(call, retry, adapter);
-            Step step = steps.begin();
-            while (step instanceof Step.Send send) {
+            NextStep step = steps.begin();
+            while (step instanceof NextStep.Send send) {
                 boolean goesOn = send.afterMillis() == 0 || adapter.pause(send.afterMillis());
                 step = goesOn && !steps.isTooLate() ? send(call, steps, adapter) : steps.stop();
             }
-            if (step instanceof Step.Throw end) {
+            if (step instanceof NextStep.Throw end) {
                 throw end.thrown();
             }
-            return ((Step.Return) step).value();
+            return ((NextStep.Return) step).value();
         } finally {
             call.exit();
         }
@@ -50,7 +50,7 @@ public final class CallLoop {
         return new AsyncCallLoop(call, new CallStateMachine(call, retry, adapter), adapter, executor, threads).start();
     }
 
-    private static Step send(LogicalCall call, CallStateMachine steps, ClientAdapter adapter) {
+    private static NextStep send(LogicalCall call, CallStateMachine steps, ClientAdapter adapter) {
         Observation seen = new Observation();
         Object value;
         try {

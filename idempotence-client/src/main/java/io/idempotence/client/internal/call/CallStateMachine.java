@@ -40,26 +40,26 @@ final class CallStateMachine {
     }
 
     /** The next step. */
-    sealed interface Step {
+    sealed interface NextStep {
         /** Send a request after a wait. */
-        record Send(long afterMillis) implements Step {}
+        record Send(long afterMillis) implements NextStep {}
 
         /** End with a value. */
-        record Return(@Nullable Object value) implements Step {}
+        record Return(@Nullable Object value) implements NextStep {}
 
         /** End with an exception. */
-        record Throw(Throwable thrown) implements Step {}
+        record Throw(Throwable thrown) implements NextStep {}
     }
 
     /** The first step. */
-    Step begin() {
+    NextStep begin() {
         if (call.hasResponded()) {
             // A layer dropped that response, and this run may get none.
             call.doubt();
         }
         Throwable before = call.lastFailure();
         // A retry around this one may call again after the deadline.
-        return before != null && !call.deadline().outlasts(0) ? new Step.Throw(before) : new Step.Send(0);
+        return before != null && !call.deadline().outlasts(0) ? new NextStep.Throw(before) : new NextStep.Send(0);
     }
 
     /** Whether the wait before a further request took too long. A request would then only add doubt. */
@@ -84,7 +84,7 @@ final class CallStateMachine {
     }
 
     /** The step after a request. */
-    Step after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
+    NextStep after(Observation seen, @Nullable Object value, @Nullable Throwable thrown) {
         if (thrown != null && !call.isPlain() && seen.isSuccess() && adapter.meansNotSent(thrown)) {
             // Code above the HTTP client lost the response.
             seen.bodyFailed(thrown instanceof IOException e ? e : new IOException(thrown));
@@ -108,13 +108,13 @@ final class CallStateMachine {
     }
 
     /** The step after an interrupted wait: nothing more is sent. */
-    Step stop() {
+    NextStep stop() {
         RequestEnd ended = last;
         if (ended == null) {
             throw new IllegalStateException(
                     "stop() was called before a request had ended; expected a call that waits after a request");
         }
-        Step next = end(ended);
+        NextStep next = end(ended);
         if (polling) {
             attempted(ended, -1);
         }
@@ -132,7 +132,7 @@ final class CallStateMachine {
     }
 
     /** The step while the first attempt's execution still runs. A poll takes time but does not count as an attempt. */
-    private Step poll(RequestEnd ended) {
+    private NextStep poll(RequestEnd ended) {
         // The delay is not spread, because each caller waits for an execution of its own, and every millisecond counts.
         long asked = RetryAfter.jittered(
                 ended.seen(),
@@ -148,9 +148,9 @@ final class CallStateMachine {
         return sendAfter(wait, true, ended);
     }
 
-    private Step endAttempt(RequestEnd ended) {
-        Step next = retry(ended);
-        attempted(ended, next instanceof Step.Send send ? send.afterMillis() : -1);
+    private NextStep endAttempt(RequestEnd ended) {
+        NextStep next = retry(ended);
+        attempted(ended, next instanceof NextStep.Send send ? send.afterMillis() : -1);
         return next;
     }
 
@@ -171,7 +171,7 @@ final class CallStateMachine {
         return seen.isReplayed() || seen.refusal().orElse(null) == Refusal.IN_PROGRESS;
     }
 
-    private Step retry(RequestEnd ended) {
+    private NextStep retry(RequestEnd ended) {
         if (ended.outcome() == Outcome.SUCCEEDED) {
             call.budget().refund();
             completed();
@@ -194,11 +194,11 @@ final class CallStateMachine {
      * The step that sends again after a wait. The response is discarded first, because an unread response holds a connection that others
      * may need during the wait.
      */
-    private Step sendAfter(long wait, boolean poll, RequestEnd ended) {
+    private NextStep sendAfter(long wait, boolean poll, RequestEnd ended) {
         last = withoutBody(ended);
         call.discard(adapter, ended.value());
         polling = poll;
-        return new Step.Send(wait);
+        return new NextStep.Send(wait);
     }
 
     private RequestEnd withoutBody(RequestEnd ended) {
@@ -224,7 +224,7 @@ final class CallStateMachine {
      *   <li>this end: a refusal, the original exception, or the response.
      * </ol>
      */
-    private Step end(RequestEnd ended) {
+    private NextStep end(RequestEnd ended) {
         if (isUnknown(ended)) {
             Throwable cause = failure(ended);
             call.discard(adapter, ended.value());
@@ -260,15 +260,15 @@ final class CallStateMachine {
                         || ended.seen().refusal().orElse(null) == Refusal.OUTCOME_UNKNOWN);
     }
 
-    private Step respond(RequestEnd ended) {
+    private NextStep respond(RequestEnd ended) {
         Result first = ended.outcome() == Outcome.SUCCEEDED ? Result.SUCCEEDED : Result.FAILED;
         call.ended(ended.seen().isReplayed() ? Result.REPLAYED : first, null);
-        return new Step.Return(ended.value());
+        return new NextStep.Return(ended.value());
     }
 
-    private Step fail(Result result, Throwable failure) {
+    private NextStep fail(Result result, Throwable failure) {
         call.ended(result, failure);
-        return new Step.Throw(failure);
+        return new NextStep.Throw(failure);
     }
 
     private Throwable failure(RequestEnd ended) {

@@ -12,9 +12,9 @@ public final class ClientOperations {
 
     private final IdempotenceClientConfig config;
     private final Logger log;
-    private final ConcurrentMap<Key, ClientOperation> operations = new ConcurrentHashMap<>();
+    private final ConcurrentMap<OperationKey, ClientOperation> operations = new ConcurrentHashMap<>();
 
-    private record Key(
+    private record OperationKey(
             String client, String method, @Nullable Boolean annotated) {}
 
     /** @param log the logger of the HTTP client library's half */
@@ -25,7 +25,7 @@ public final class ClientOperations {
 
     /** @param annotated the value of {@code @Idempotent}, or null if there is none */
     public ClientOperation of(String client, String method, @Nullable Boolean annotated) {
-        Key key = new Key(client, method, annotated);
+        OperationKey key = new OperationKey(client, method, annotated);
         ClientOperation known = operations.get(key);
         if (known != null) {
             return known;

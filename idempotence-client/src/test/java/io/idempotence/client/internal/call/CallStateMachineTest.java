@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.resilience4j.retry.Retry;
 import io.idempotence.client.IdempotenceClientEvent.Result;
-import io.idempotence.client.internal.call.CallStateMachine.Step;
+import io.idempotence.client.internal.call.CallStateMachine.NextStep;
 import io.idempotence.client.internal.http.Observation;
 import java.io.IOException;
 import java.net.ConnectException;
@@ -16,13 +16,13 @@ import org.junit.jupiter.api.Test;
 class CallStateMachineTest {
     private final IOException before = new IOException("of the run before");
 
-    private static Step begin(LogicalCall call) {
+    private static NextStep begin(LogicalCall call) {
         return new CallStateMachine(call, Retry.ofDefaults("orders"), new ClientWithoutResponses()).begin();
     }
 
     @Test
     void firstRunIsSentHoweverShortItsDeadline() {
-        assertThat(begin(TestCalls.withId(Duration.ofMillis(5)))).isEqualTo(new Step.Send(0));
+        assertThat(begin(TestCalls.withId(Duration.ofMillis(5)))).isEqualTo(new NextStep.Send(0));
     }
 
     /** A request that can only time out would turn a certain failure into doubt. */
@@ -30,14 +30,14 @@ class CallStateMachineTest {
     void runAfterAFailureIsNotSentWithLessTimeThanARequestNeeds() {
         LogicalCall call = TestCalls.withId(Duration.ofMillis(9));
         call.ended(Result.FAILED, before);
-        assertThat(begin(call)).isEqualTo(new Step.Throw(before));
+        assertThat(begin(call)).isEqualTo(new NextStep.Throw(before));
     }
 
     @Test
     void runAfterAFailureIsSentWhileThereIsTime() {
         LogicalCall call = TestCalls.withId(Duration.ofMinutes(1));
         call.ended(Result.FAILED, before);
-        assertThat(begin(call)).isEqualTo(new Step.Send(0));
+        assertThat(begin(call)).isEqualTo(new NextStep.Send(0));
     }
 
     /** A client that returns error responses, and whose call was cancelled when the response came. The exception read as "not executed". */
@@ -56,8 +56,8 @@ class CallStateMachineTest {
                 return unknown;
             }
         });
-        Step step = steps.begin();
-        for (int request = 1; step instanceof Step.Send; request++) {
+        NextStep step = steps.begin();
+        for (int request = 1; step instanceof NextStep.Send; request++) {
             steps.attemptToSend();
             Observation seen = new Observation();
             seen.started();
@@ -71,6 +71,6 @@ class CallStateMachineTest {
                 step = steps.after(seen, null, refused);
             }
         }
-        assertThat(step).isEqualTo(new Step.Throw(unknown));
+        assertThat(step).isEqualTo(new NextStep.Throw(unknown));
     }
 }

@@ -28,7 +28,11 @@ final class ClusterRedis extends PooledRedis {
     private final Map<HostAndPort, SharedServer> nodes = new ConcurrentHashMap<>();
     private final Runnable renewSlots;
 
-    ClusterRedis(String name, ClusterConnectionProvider provider, Limits limits, @Nullable ReplicaWait replicaWait) {
+    ClusterRedis(
+            String name,
+            ClusterConnectionProvider provider,
+            ConnectionLimits limits,
+            @Nullable ReplicaWait replicaWait) {
         super(name, limits, replicaWait);
         this.provider = provider;
         this.renewSlots = new AtMostOncePerSecond(provider::renewSlotCache, System::nanoTime);

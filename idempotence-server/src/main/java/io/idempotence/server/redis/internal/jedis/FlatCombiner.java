@@ -98,7 +98,7 @@ final class FlatCombiner implements RedisServer {
         }
     }
 
-    private enum State {
+    private enum CallerState {
         QUEUED,
         LEADING,
         LED,
@@ -112,7 +112,7 @@ final class FlatCombiner implements RedisServer {
         /** From when on its wait counts. A pause of this process begins the wait anew, once. Only for its own thread. */
         private long waitsSince;
 
-        private volatile State state = State.QUEUED;
+        private volatile CallerState state = CallerState.QUEUED;
         /** What {@link FlatCombiner#stalls} was when it began to lead. Guarded by the lock. */
         private int stalls;
         /** Whether it has waited for long without progress, or was left in the queue by a full batch. Guarded by the lock. */
@@ -165,10 +165,10 @@ final class FlatCombiner implements RedisServer {
         Caller own = new Caller(calls, nanoTime.getAsLong());
         try {
             enter(own);
-            if (own.state != State.LEADING) {
+            if (own.state != CallerState.LEADING) {
                 await(own);
             }
-            if (own.state == State.LEADING) {
+            if (own.state == CallerState.LEADING) {
                 return lead(own);
             }
         } catch (Error e) {
@@ -223,7 +223,7 @@ final class FlatCombiner implements RedisServer {
     }
 
     private void appoint(Caller leader) {
-        leader.state = State.LEADING;
+        leader.state = CallerState.LEADING;
         leader.stalls = stalls;
         batches++;
     }
@@ -238,11 +238,11 @@ final class FlatCombiner implements RedisServer {
                 if (interrupted || now - next >= 0) {
                     next = leadOrWithdraw(own, interrupted, now);
                 }
-                State state = own.state;
-                if (state == State.LEADING || own.replies != null || own.failure != null) {
+                CallerState state = own.state;
+                if (state == CallerState.LEADING || own.replies != null || own.failure != null) {
                     return;
                 }
-                if (state != State.QUEUED) {
+                if (state != CallerState.QUEUED) {
                     next = own.waitsSince + maxWaitNanos + maxRoundTripNanos;
                     if (now - next >= 0) {
                         throw new JedisConnectionException(
@@ -273,7 +273,7 @@ final class FlatCombiner implements RedisServer {
         long latest = own.waitsSince + maxWaitNanos;
         lock.lock();
         try {
-            if (own.state != State.QUEUED) {
+            if (own.state != CallerState.QUEUED) {
                 return now;
             }
             boolean mustEnd = interrupted || now - latest >= 0;
@@ -367,7 +367,7 @@ final class FlatCombiner implements RedisServer {
                 }
                 others.add(next);
                 queue.removeFirst();
-                next.state = State.TAKEN;
+                next.state = CallerState.TAKEN;
             }
             return others;
         } finally {
@@ -396,10 +396,10 @@ final class FlatCombiner implements RedisServer {
         Caller next = null;
         lock.lock();
         try {
-            if (leader.state != State.LEADING) {
+            if (leader.state != CallerState.LEADING) {
                 return;
             }
-            leader.state = State.LED;
+            leader.state = CallerState.LED;
             batches--;
             if (leader.stalls != stalls) {
                 hung--;

@@ -35,13 +35,13 @@ public final class JedisClientRedis extends ApplicationRedis {
     @Override
     protected Object send(LuaScript script, byte[] key, byte[]... args) {
         RedisCall byName = RedisCall.evalsha(script, key, args);
-        Watched watched = new Watched(byName.command(), 0);
+        CountedCommand counted = new CountedCommand(byName.command(), 0);
         try {
-            return send(key, byName, watched);
+            return send(key, byName, counted);
         } catch (JedisNoScriptException e) {
             // The last command was refused. Whether an earlier one was executed cannot be told.
             RedisCall withSource = RedisCall.eval(script, key, args);
-            return send(key, withSource, new Watched(withSource.command(), watched.written - 1));
+            return send(key, withSource, new CountedCommand(withSource.command(), counted.written - 1));
         }
     }
 
@@ -56,7 +56,7 @@ public final class JedisClientRedis extends ApplicationRedis {
     }
 
     @SuppressWarnings("deprecation") // The replacement does not exist in every supported version.
-    private Object send(byte[] key, RedisCall call, Watched command) {
+    private Object send(byte[] key, RedisCall call, CountedCommand command) {
         try {
             return client.sendCommand(key, command, call.arguments());
         } catch (JedisNoScriptException e) {
@@ -75,11 +75,11 @@ public final class JedisClientRedis extends ApplicationRedis {
      * does not show whether an earlier one was executed. A driver that reads the bytes for other reasons makes it look written, which is
      * the safe side: a Cluster client of Jedis 8 does.
      */
-    private static final class Watched implements ProtocolCommand {
+    private static final class CountedCommand implements ProtocolCommand {
         private final Protocol.Command command;
         private int written;
 
-        Watched(Protocol.Command command, int written) {
+        CountedCommand(Protocol.Command command, int written) {
             this.command = command;
             this.written = written;
         }

@@ -36,7 +36,7 @@ abstract class PooledRedis implements Redis {
     private static final int RUNS_PER_ROUND_TRIP = 16;
 
     private final String name;
-    private final Limits limits;
+    private final ConnectionLimits limits;
     private final @Nullable ReplicaWait replicaWait;
     private final LargeRoundTrips large = new LargeRoundTrips();
     private volatile boolean closed;
@@ -48,17 +48,17 @@ abstract class PooledRedis implements Redis {
      * @param maxWait how long a call may wait for one, and skip connections of an earlier generation; at most a day, and negative means a day
      * @param maxReply how long the server may take to reply
      */
-    record Limits(int connections, Duration maxWait, Duration maxReply) {
+    record ConnectionLimits(int connections, Duration maxWait, Duration maxReply) {
         private static final Duration LONGEST = Duration.ofDays(1);
 
-        Limits {
+        ConnectionLimits {
             if (maxWait.isNegative() || maxWait.compareTo(LONGEST) > 0) {
                 maxWait = LONGEST;
             }
         }
     }
 
-    PooledRedis(String name, Limits limits, @Nullable ReplicaWait replicaWait) {
+    PooledRedis(String name, ConnectionLimits limits, @Nullable ReplicaWait replicaWait) {
         this.name = name;
         this.limits = limits;
         this.replicaWait = replicaWait;
@@ -298,7 +298,7 @@ abstract class PooledRedis implements Redis {
         Primary(
                 String name,
                 ConnectionProvider provider,
-                Limits limits,
+                ConnectionLimits limits,
                 @Nullable ReplicaWait replicaWait,
                 Runnable onClose) {
             super(name, limits, replicaWait);

@@ -186,8 +186,8 @@ public final class RedisConnector {
         });
     }
 
-    private PooledRedis.Limits limits() {
-        return new PooledRedis.Limits(
+    private PooledRedis.ConnectionLimits limits() {
+        return new PooledRedis.ConnectionLimits(
                 pool.getMaxTotal(),
                 pool.getMaxWaitDuration(),
                 Duration.ofMillis(clientConfig.getSocketTimeoutMillis()));

@@ -36,7 +36,8 @@ class PooledRedisTest {
     @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void connectionThatIsOpenedWhileOthersAreDroppedIsUsed() {
         HostAndPort address = new HostAndPort(redis.host(), redis.port());
-        PooledRedis.Limits limits = new PooledRedis.Limits(1, Duration.ofSeconds(20), Duration.ofSeconds(20));
+        PooledRedis.ConnectionLimits limits =
+                new PooledRedis.ConnectionLimits(1, Duration.ofSeconds(20), Duration.ofSeconds(20));
         AtomicInteger opened = new AtomicInteger();
         AtomicReference<PooledRedis.SharedServer> server = new AtomicReference<>();
         try (PooledConnectionProvider provider = new PooledConnectionProvider(address);

@@ -105,7 +105,7 @@ final class QueuedCalls implements AutoCloseable {
                         .socketTimeoutMillis((int) LONG.toMillis())
                         .build(),
                 pool);
-        PooledRedis.Limits limits = new PooledRedis.Limits(connections, LONG, LONG);
+        PooledRedis.ConnectionLimits limits = new PooledRedis.ConnectionLimits(connections, LONG, LONG);
         combiner = new FlatCombiner(
                 provider::getConnection,
                 new RoundTripSender(LONG, replicaWait, new LargeRoundTrips(), () -> {}),
