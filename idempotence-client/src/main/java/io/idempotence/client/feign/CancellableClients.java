@@ -24,13 +24,13 @@ final class CancellableClients {
 
     static Client of(Client client, ThreadBound<Watch> sending) {
         try {
-            if (HttpClients.isDefault(client)) {
+            if (HttpClientTraits.isDefault(client)) {
                 return DefaultClient.like(client, sending);
             }
             return switch (client.getClass().getName()) {
-                case HttpClients.OKHTTP -> CancellableOkHttp.like(client, sending);
-                case HttpClients.HC5 -> CancellableHc5.like(client, sending);
-                case HttpClients.JAVA11 -> CancellableHttp2.like(client, sending);
+                case HttpClientTraits.OKHTTP -> CancellableOkHttp.like(client, sending);
+                case HttpClientTraits.HC5 -> CancellableHc5.like(client, sending);
+                case HttpClientTraits.JAVA11 -> CancellableHttp2.like(client, sending);
                 default -> client;
             };
         } catch (ReflectiveOperationException | IllegalArgumentException e) {
@@ -44,8 +44,8 @@ final class CancellableClients {
     static <C> AsyncClient<C> of(AsyncClient<C> client, ThreadBound<Watch> sending) {
         try {
             return switch (client.getClass().getName()) {
-                case HttpClients.OKHTTP -> (AsyncClient<C>) CancellableOkHttp.like(client, sending);
-                case HttpClients.JAVA11 -> (AsyncClient<C>) CancellableHttp2.like(client, sending);
+                case HttpClientTraits.OKHTTP -> (AsyncClient<C>) CancellableOkHttp.like(client, sending);
+                case HttpClientTraits.JAVA11 -> (AsyncClient<C>) CancellableHttp2.like(client, sending);
                 default -> client;
             };
         } catch (ReflectiveOperationException e) {
@@ -80,7 +80,7 @@ final class CancellableClients {
             return new DefaultClient(
                     (SSLSocketFactory) FeignInternals.field(client, client.getClass(), "sslContextFactory"),
                     (HostnameVerifier) FeignInternals.field(client, client.getClass(), "hostnameVerifier"),
-                    HttpClients.streams(client),
+                    HttpClientTraits.streams(client),
                     sending);
         }
 

@@ -22,7 +22,7 @@ final class ExecutorClient {
      * @param watches the watch of a request, in the caller's thread and in the one that sends
      */
     static <C> AsyncClient<C> observable(AsyncClient<C> client, ThreadBound<Watch> watches) {
-        if (!HttpClients.isDefaultAsync(client)) {
+        if (!HttpClientTraits.isDefaultAsync(client)) {
             return client;
         }
         try {

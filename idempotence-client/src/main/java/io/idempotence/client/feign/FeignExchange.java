@@ -21,7 +21,7 @@ final class FeignExchange {
     private final FeignAttempt attempt;
     private final FeignCall call;
     private final Observation seen;
-    private final HttpClients httpClient;
+    private final HttpClientTraits httpClient;
     private final Request.Options given;
     private final @Nullable Watch watch;
     private Request request;
@@ -39,7 +39,7 @@ final class FeignExchange {
             FeignAttempt attempt,
             Request request,
             Request.Options given,
-            HttpClients httpClient,
+            HttpClientTraits httpClient,
             @Nullable Thread waiting)
             throws IOException {
         this.installation = installation;
@@ -193,7 +193,7 @@ final class FeignExchange {
      *
      * @param client the HTTP client; some accept only few values as a connect timeout
      */
-    static Request.Options clip(Request.Options options, long millisLeft, HttpClients client) {
+    static Request.Options clip(Request.Options options, long millisLeft, HttpClientTraits client) {
         long connect = options.connectTimeoutMillis();
         if (client.takesAnyConnectTimeout()) {
             connect = Deadline.clip(connect, millisLeft);

@@ -28,11 +28,12 @@ final class ObservedBody implements Response.Body {
     private final Observation seen;
     private final Watch watch;
     private final long expected;
-    private final HttpClients client;
+    private final HttpClientTraits client;
     private @Nullable InputStream stream;
     private boolean decompresses;
 
-    private ObservedBody(Response.Body delegate, Observation seen, Watch watch, long expected, HttpClients client) {
+    private ObservedBody(
+            Response.Body delegate, Observation seen, Watch watch, long expected, HttpClientTraits client) {
         this.delegate = delegate;
         this.seen = seen;
         this.watch = watch;
@@ -47,7 +48,7 @@ final class ObservedBody implements Response.Body {
      * @param client may hide that something is missing, and may have reads that do not end with the exchange
      * @throws IOException if a part of the response may be missing
      */
-    static Response whole(Response response, Request request, Observation seen, Watch watch, HttpClients client)
+    static Response whole(Response response, Request request, Observation seen, Watch watch, HttpClientTraits client)
             throws IOException {
         Response.Body delegate = response.body();
         try {
@@ -145,10 +146,10 @@ final class ObservedBody implements Response.Body {
         private final Observation seen;
         private final Watch watch;
         private final long expected;
-        private final HttpClients client;
+        private final HttpClientTraits client;
         private long count;
 
-        ObservedStream(InputStream in, Observation seen, Watch watch, long expected, HttpClients client) {
+        ObservedStream(InputStream in, Observation seen, Watch watch, long expected, HttpClientTraits client) {
             super(in);
             this.seen = seen;
             this.watch = watch;

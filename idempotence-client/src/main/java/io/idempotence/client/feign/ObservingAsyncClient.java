@@ -20,7 +20,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
     private final AsyncClient<C> withOuterAttempt;
 
     private final AsyncClient<C> cancellable;
-    private final HttpClients httpClient;
+    private final HttpClientTraits httpClient;
     private final Installation installation;
     private final boolean cancels;
 
@@ -28,7 +28,7 @@ final class ObservingAsyncClient<C> implements AsyncClient<C> {
         this.delegate = delegate;
         this.withOuterAttempt = ExecutorClient.observable(delegate, installation.sending());
         this.cancellable = CancellableClients.of(withOuterAttempt, installation.sending());
-        this.httpClient = HttpClients.of(delegate);
+        this.httpClient = HttpClientTraits.of(delegate);
         this.installation = installation;
         this.cancels =
                 WITHOUT_CANCELLATION.stream().noneMatch(delegate.getClass().getName()::startsWith);

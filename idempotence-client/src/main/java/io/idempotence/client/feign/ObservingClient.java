@@ -9,13 +9,13 @@ import java.io.IOException;
 final class ObservingClient implements Client {
     private final Client delegate;
     private final Client cancellable;
-    private final HttpClients httpClient;
+    private final HttpClientTraits httpClient;
     private final Installation installation;
 
     ObservingClient(Client delegate, Installation installation) {
         this.delegate = delegate;
         this.cancellable = CancellableClients.of(delegate, installation.sending());
-        this.httpClient = HttpClients.of(delegate);
+        this.httpClient = HttpClientTraits.of(delegate);
         this.installation = installation;
     }
 

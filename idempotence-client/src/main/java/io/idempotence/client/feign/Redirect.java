@@ -2,7 +2,7 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.Response;
-import io.idempotence.client.feign.HttpClients.RedirectBehaviour;
+import io.idempotence.client.feign.HttpClientTraits.RedirectBehaviour;
 import io.idempotence.client.internal.http.Address;
 import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.HttpOrigin;
@@ -26,7 +26,7 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
      *
      * @param client decides how to follow 301, 302 and 303
      */
-    static Optional<Redirect> of(Request request, Response response, HttpClients client) {
+    static Optional<Redirect> of(Request request, Response response, HttpClientTraits client) {
         RedirectBehaviour behaviour = behaviour(request, response.status(), client);
         if (behaviour == RedirectBehaviour.NOT_FOLLOWED) {
             return Optional.empty();
@@ -44,7 +44,7 @@ record Redirect(Request request, boolean repeatsRequest, boolean staysAtOrigin, 
                 .map(to -> to(from, responder, to, request, repeats));
     }
 
-    private static RedirectBehaviour behaviour(Request request, int status, HttpClients client) {
+    private static RedirectBehaviour behaviour(Request request, int status, HttpClientTraits client) {
         if (RedirectRule.repeatsRequest(status)) {
             return RedirectBehaviour.SAME_REQUEST;
         }

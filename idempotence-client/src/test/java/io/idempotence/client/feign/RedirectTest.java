@@ -102,7 +102,7 @@ class RedirectTest {
                 new RequestTemplate());
         Response response =
                 redirecting(request, "/b").toBuilder().status(status).build();
-        assertThat(Redirect.of(request, response, HttpClients.of(new Client.Default(null, null, streams)))
+        assertThat(Redirect.of(request, response, HttpClientTraits.of(new Client.Default(null, null, streams)))
                         .map(redirect -> redirect.request().httpMethod()))
                 .isEqualTo(Optional.ofNullable(next));
     }
@@ -169,7 +169,7 @@ class RedirectTest {
 
     /** Of requests without a body, which HttpURLConnection does not follow with one that was streamed. */
     private static Optional<Redirect> redirect(Request request, Response response) {
-        return Redirect.of(request, response, HttpClients.of(new Client.Default(null, null)));
+        return Redirect.of(request, response, HttpClientTraits.of(new Client.Default(null, null)));
     }
 
     private static Request post(String url, Map<String, Collection<String>> headers) {

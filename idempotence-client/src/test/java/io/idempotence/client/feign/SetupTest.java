@@ -333,11 +333,12 @@ class SetupTest extends FeignTestBase {
 
     @Test
     void timeoutsAreCutButNeverToNoLimit() {
-        Request.Options cut = FeignExchange.clip(readTimeout(0), 0, HttpClients.of(new Client.Default(null, null)));
+        Request.Options cut =
+                FeignExchange.clip(readTimeout(0), 0, HttpClientTraits.of(new Client.Default(null, null)));
         assertThat(cut.readTimeoutMillis()).isEqualTo(1);
         assertThat(cut.connectTimeoutMillis()).isEqualTo(1);
         Request.Options whole =
-                FeignExchange.clip(readTimeout(100), 60_000, HttpClients.of(new Client.Default(null, null)));
+                FeignExchange.clip(readTimeout(100), 60_000, HttpClientTraits.of(new Client.Default(null, null)));
         assertThat(whole.readTimeoutMillis()).isEqualTo(100);
         assertThat(whole.connectTimeoutMillis()).isEqualTo(5_000);
     }

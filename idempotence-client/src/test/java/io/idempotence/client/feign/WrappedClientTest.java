@@ -215,7 +215,7 @@ class WrappedClientTest extends FeignTestBase {
         List<Integer> timeouts = new ArrayList<>();
         Client streaming = streaming();
         Client measuring = new Hiding(() -> streaming);
-        HttpClients client = HttpClients.of(measuring);
+        HttpClientTraits client = HttpClientTraits.of(measuring);
         for (int left = 1; left <= 10_000; left++) {
             int timeout =
                     FeignExchange.clip(new Request.Options(), left, client).connectTimeoutMillis();

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The known behaviour of the HTTP client of a Feign client. A wrapper, such as a load balancer's client or one that measures, behaves as
  * the client that it holds, if it holds exactly one. The behaviour of any other client is unknown, and nothing is assumed in its favour.
  */
-final class HttpClients {
+final class HttpClientTraits {
     static final String OKHTTP = "feign.okhttp.OkHttpClient";
     static final String HC5 = "feign.hc5.ApacheHttp5Client";
     static final String JAVA11 = "feign.http2client.Http2Client";
@@ -68,7 +68,7 @@ final class HttpClients {
         NOT_FOLLOWED
     }
 
-    private HttpClients(Object client, Object sending, boolean handedOnOnce, boolean throughExecutor) {
+    private HttpClientTraits(Object client, Object sending, boolean handedOnOnce, boolean throughExecutor) {
         this.client = client;
         this.sending = sending;
         this.handedOnOnce = handedOnOnce;
@@ -77,7 +77,7 @@ final class HttpClients {
     }
 
     /** @param client the client given to Feign, synchronous or asynchronous */
-    static HttpClients of(Object client) {
+    static HttpClientTraits of(Object client) {
         Object sending = client;
         Object inside = FeignInternals.clientInside(client);
         boolean handedOnOnce = true;
@@ -88,7 +88,7 @@ final class HttpClients {
             sending = inside;
             inside = FeignInternals.clientInside(sending);
         }
-        return new HttpClients(client, sending, handedOnOnce, throughExecutor);
+        return new HttpClientTraits(client, sending, handedOnOnce, throughExecutor);
     }
 
     /** The name of the class, or of the class that declares the lambda. */
