@@ -39,12 +39,12 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
     private volatile long claimNanos;
     private volatile IdempotenceListener.AttemptListener attemptListener = IdempotenceListener.AttemptListener.IGNORED;
 
-    /** @param claimLeft a time at or before the sending of the claim, by {@link System#nanoTime} */
+    /** @param claimSentAt a time at or before the sending of the claim, by {@link System#nanoTime} */
     ClaimedExecution(
             EngineParts parts,
             IdempotentCall call,
             ClaimResult.Claimed claimed,
-            long claimLeft,
+            long claimSentAt,
             IdempotencePolicy policy) {
         this.parts = parts;
         this.events = parts.events();
@@ -52,7 +52,7 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
         this.attempt = call.attempt();
         this.claim = claimed.claim();
         this.takenOver = claimed.takenOver();
-        this.lease = new Lease(parts.storage(), events, id, claim, policy.lease(), claimLeft);
+        this.lease = new Lease(parts.storage(), events, id, claim, policy.lease(), claimSentAt);
         this.recorder = new EndRecorder(parts, call.id(), claimed, policy, lease, handler);
         // The key and not the ID, because two tenants may have the same ID.
         this.inbound = InboundRequest.of(claim.key().value());

@@ -124,18 +124,18 @@ public final class Engine {
         IdempotenceId id = call.id();
         // Checked before and after the claim, because the result may be settled between the claim and its reply.
         boolean unsettled = parts.unsettled().contains(request.key());
-        long left = System.nanoTime();
+        long sentAt = System.nanoTime();
         ClaimResult result = claims.claimForExecution(id, request);
         if (result instanceof ClaimResult.Abandoned abandoned && policy.onAbandoned() == OnAbandoned.RECOVER) {
             result = recover(call, policy, request, abandoned);
         }
-        if (isTooLate(result, left, policy)) {
+        if (isTooLate(result, sentAt, policy)) {
             // The reply took longer than the lease, so another owner may run now. A claim that is still held is granted
             // again with a new lease (T2).
-            left = System.nanoTime();
+            sentAt = System.nanoTime();
             ClaimResult again = claims.claimAgain(id, request);
             result = isTakeOver(result) ? takenOver(again) : again;
-            if (isTooLate(result, left, policy)) {
+            if (isTooLate(result, sentAt, policy)) {
                 claims.giveBackLater(id, request);
                 throw new StorageUnavailableException(
                         "the storage responded after the lease of " + policy.lease()
@@ -149,13 +149,13 @@ public final class Engine {
             return FixedDecisions.askAgain();
         }
         return result instanceof ClaimResult.Claimed claimed
-                ? granted(call, policy, request, claimed, left)
+                ? granted(call, policy, request, claimed, sentAt)
                 : withoutRunning(id, policy, result);
     }
 
-    private static boolean isTooLate(ClaimResult result, long left, IdempotencePolicy policy) {
+    private static boolean isTooLate(ClaimResult result, long sentAt, IdempotencePolicy policy) {
         return result instanceof ClaimResult.Claimed
-                && System.nanoTime() - left >= policy.lease().toNanos();
+                && System.nanoTime() - sentAt >= policy.lease().toNanos();
     }
 
     /**
@@ -203,10 +203,10 @@ public final class Engine {
             IdempotencePolicy policy,
             ClaimRequest request,
             ClaimResult.Claimed claimed,
-            long left) {
+            long sentAt) {
         ClaimedExecution execution = null;
         try {
-            execution = new ClaimedExecution(parts, call, claimed, left, policy);
+            execution = new ClaimedExecution(parts, call, claimed, sentAt, policy);
             parts.leases().started(execution.lease());
             if (claimed.takenOver()) {
                 events.publish(

@@ -34,15 +34,15 @@ final class Lease {
     private final AtomicBoolean renewing = new AtomicBoolean();
     private final AtomicBoolean alarmed = new AtomicBoolean();
 
-    /** @param claimLeft a time at or before the sending of the claim, by {@link System#nanoTime} */
-    Lease(IdempotenceStorage storage, Events events, IdempotenceId id, Claim claim, Duration length, long claimLeft) {
+    /** @param claimSentAt a time at or before the sending of the claim, by {@link System#nanoTime} */
+    Lease(IdempotenceStorage storage, Events events, IdempotenceId id, Claim claim, Duration length, long claimSentAt) {
         this.storage = storage;
         this.events = events;
         this.id = id;
         this.claim = claim;
         this.length = length;
-        this.heldFrom = claimLeft;
-        this.renewedAt = claimLeft;
+        this.heldFrom = claimSentAt;
+        this.renewedAt = claimSentAt;
     }
 
     StorageKey key() {

@@ -27,7 +27,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
     private final ResponseBuffer buffer;
 
     private volatile @Nullable HeldAsyncContext latest;
-    private volatile @Nullable Throwable notGiven;
+    private volatile @Nullable Throwable undelivered;
     private volatile @Nullable HeldAsyncContext dispatchedLast;
     private volatile @Nullable FailedListener failedListener;
 
@@ -82,8 +82,8 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
      * @throws ServletException if {@link #abort} has ended the processing
      */
     ForHandler inDispatch(HttpServletRequest arrived, HttpServletResponse target) throws ServletException {
-        if (notGiven != null) {
-            throw new ServletException("asynchronous processing ended without a whole response", notGiven);
+        if (undelivered != null) {
+            throw new ServletException("asynchronous processing ended without a whole response", undelivered);
         }
         HttpServletRequest ofHandler = arrived;
         if (!HeldRequest.reads(arrived, body)) {
@@ -249,7 +249,7 @@ final class AsyncProcessing implements HeldRequest.AsyncStarter, HeldAsyncContex
             }
             return;
         }
-        notGiven = why;
+        undelivered = why;
         try {
             container.dispatch();
         } catch (IllegalStateException e) {

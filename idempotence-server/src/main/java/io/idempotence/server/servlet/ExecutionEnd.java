@@ -96,7 +96,7 @@ final class ExecutionEnd {
             if (deferred instanceof DeferredResponse.Failure) {
                 body.keepForm(dispatches.container());
             }
-            if (!gave(record(byPolicy, deferred), buffer, response.target())) {
+            if (!sentInstead(record(byPolicy, deferred), buffer, response.target())) {
                 send(buffer::deliver);
             }
         } catch (Throwable e) {
@@ -235,13 +235,13 @@ final class ExecutionEnd {
         Optional<Decision.Substitute> instead = execution.verdict(byPolicy) == Verdict.KEEP
                 ? recordError(byPolicy, HttpServletResponse.SC_INTERNAL_SERVER_ERROR, null)
                 : execution.finishWithoutResult(byPolicy);
-        boolean gave = !stillRuns && gave(instead, buffer, response.target());
-        if (gave) {
+        boolean sent = !stillRuns && sentInstead(instead, buffer, response.target());
+        if (sent) {
             LOG.warn(
                     "The handler of a late owner failed; its caller gets the response of the owner that took over",
                     exception);
         }
-        return gave;
+        return sent;
     }
 
     /**
@@ -344,7 +344,7 @@ final class ExecutionEnd {
                 // The page is written later, without this filter. The error itself stays recorded.
                 page.stopHolding();
             }
-            if (!gave(instead, page, target)) {
+            if (!sentInstead(instead, page, target)) {
                 page.deliver();
             }
         }
@@ -354,7 +354,7 @@ final class ExecutionEnd {
      * Sends the caller of a late owner the response that the other owner recorded, or the refusal that it would get now (T14). Returns
      * whether that was possible.
      */
-    private boolean gave(Optional<Decision.Substitute> instead, ResponseBuffer own, HttpServletResponse target) {
+    private boolean sentInstead(Optional<Decision.Substitute> instead, ResponseBuffer own, HttpServletResponse target) {
         if (instead.isEmpty() || own.streaming()) {
             return false;
         }
@@ -363,10 +363,10 @@ final class ExecutionEnd {
         if (replay == null && instead.get() instanceof Decision.Replay) {
             return false;
         }
-        return own.deliverInstead(() -> send(() -> give(replay, instead.get(), target)));
+        return own.deliverInstead(() -> send(() -> sendInstead(replay, instead.get(), target)));
     }
 
-    private void give(@Nullable StoredResponse replay, Decision.Substitute instead, HttpServletResponse target) {
+    private void sendInstead(@Nullable StoredResponse replay, Decision.Substitute instead, HttpServletResponse target) {
         try {
             if (replay != null) {
                 ReplayWriter.give(replay, target, false);

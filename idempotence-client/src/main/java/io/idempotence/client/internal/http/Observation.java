@@ -35,7 +35,7 @@ public final class Observation {
     private volatile boolean earlierDoubt;
     private volatile boolean earlierFailure;
     private volatile boolean hiddenDoubt;
-    private volatile boolean once;
+    private volatile boolean mustNotBeSentAgain;
     private volatile boolean redirectRefused;
     private volatile boolean givenUp;
 
@@ -154,7 +154,7 @@ public final class Observation {
 
     /** Records that the request must not be sent again: its body can be read only once, or the caller gave up. */
     public void mustNotBeSentAgain() {
-        once = true;
+        mustNotBeSentAgain = true;
     }
 
     /** Records that the caller no longer waits. A request that has not left yet must not leave. */
@@ -232,7 +232,7 @@ public final class Observation {
 
     /** Whether {@link #mustNotBeSentAgain} was not called. */
     public boolean mayBeSentAgain() {
-        return !once;
+        return !mustNotBeSentAgain;
     }
 
     /** The status, or 0 if there was no response. */
