@@ -7,7 +7,7 @@ import io.idempotence.spring.actuate.IdempotenceConsoleAutoConfiguration;
 import io.idempotence.spring.client.IdempotenceClientAutoConfiguration;
 import io.idempotence.spring.form.IdempotenceFormAutoConfiguration;
 import io.idempotence.spring.method.IdempotenceMethodAutoConfiguration;
-import io.idempotence.spring.method.IdempotenceServerOffAutoConfiguration;
+import io.idempotence.spring.method.IdempotenceMethodOffAutoConfiguration;
 import io.idempotence.spring.server.IdempotenceServerAutoConfiguration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -33,7 +33,7 @@ class PropertiesCheckTest {
     @Configuration(proxyBeanMethods = false)
     @ImportAutoConfiguration({
         IdempotenceServerAutoConfiguration.class,
-        IdempotenceServerOffAutoConfiguration.class,
+        IdempotenceMethodOffAutoConfiguration.class,
         IdempotenceMethodAutoConfiguration.class,
         IdempotenceFormAutoConfiguration.class,
         IdempotenceConsoleAutoConfiguration.class,

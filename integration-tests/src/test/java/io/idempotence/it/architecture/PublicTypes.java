@@ -163,7 +163,7 @@ class PublicTypes {
                 form.FormTokens
                 form.IdempotenceFormAutoConfiguration
                 method.IdempotenceMethodAutoConfiguration
-                method.IdempotenceServerOffAutoConfiguration
+                method.IdempotenceMethodOffAutoConfiguration
                 method.IdempotentOperation
                 method.IdempotentOperation.Kind
                 method.IdempotentOperation.Origin

@@ -15,7 +15,7 @@ import org.springframework.core.Ordered;
 @AutoConfiguration
 @AutoConfigureOrder(Ordered.LOWEST_PRECEDENCE) // so that all others keep their places
 @ConditionalOnSwitch(value = "idempotence.server.enabled", on = false)
-public class IdempotenceServerOffAutoConfiguration {
+public class IdempotenceMethodOffAutoConfiguration {
     @Bean
     @Role(BeanDefinition.ROLE_INFRASTRUCTURE)
     static UnprotectedOperations idempotenceUnprotectedOperations() {
