@@ -30,8 +30,7 @@ import picocli.CommandLine.TypeConversionException;
 @Command(
         name = "idempotence",
         sortOptions = false,
-        description =
-                "Looks at the records of the server half, and ends uncertainties. Nothing here runs an operation.",
+        description = "Inspects the records of a service and resolves uncertain ones. No command runs an operation.",
         subcommands = {
             FindCommand.class,
             ListCommand.class,

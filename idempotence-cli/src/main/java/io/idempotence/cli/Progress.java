@@ -9,7 +9,7 @@ final class Progress {
 
     private final PrintStream err;
     private final Duration pause;
-    private long walked;
+    private long read;
     private long shownAt = System.nanoTime();
 
     Progress(PrintStream err, Duration pause) {
@@ -18,10 +18,10 @@ final class Progress {
     }
 
     void step() {
-        walked++;
-        if (walked % RECORDS_BETWEEN_LOOKS == 0 && System.nanoTime() - shownAt >= pause.toNanos()) {
+        read++;
+        if (read % RECORDS_BETWEEN_LOOKS == 0 && System.nanoTime() - shownAt >= pause.toNanos()) {
             shownAt = System.nanoTime();
-            err.println("... " + walked + " records walked");
+            err.println("... " + read + " records read so far");
         }
     }
 }

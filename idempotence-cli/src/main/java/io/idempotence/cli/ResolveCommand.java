@@ -18,9 +18,8 @@ import picocli.CommandLine.Option;
 @Command(
         name = "resolve",
         sortOptions = false,
-        description =
-                "Ends the uncertainty about an abandoned or unknown record, after you have looked into the business data."
-                        + " Changes nothing if somebody else was faster.")
+        description = "Resolves an abandoned or unknown record, after you have checked the business data."
+                + " Changes nothing if somebody else was faster.")
 final class ResolveCommand extends ChangingCommand {
     @ArgGroup(multiplicity = "1")
     private @Nullable Finding finding;

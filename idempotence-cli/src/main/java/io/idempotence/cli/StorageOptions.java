@@ -39,9 +39,10 @@ final class StorageOptions {
             scope = ScopeType.INHERIT,
             names = "--redis",
             paramLabel = "<where>",
-            description = "host:port; host:port;host:port for a Cluster; redis:// or rediss:// URI."
-                    + " Default: the variable " + REDIS + ". A password goes into " + REDIS_PASSWORD
-                    + " or into the URI in " + REDIS + ", where no process list shows it.")
+            description =
+                    "One server: host:port. A Cluster: 'host:port;host:port', quoted. Or a redis:// or rediss:// URI."
+                            + " Default: the variable " + REDIS + ". A password goes into " + REDIS_PASSWORD
+                            + " or into the URI in " + REDIS + ", where no process list shows it.")
     private @Nullable String redis;
 
     @Option(

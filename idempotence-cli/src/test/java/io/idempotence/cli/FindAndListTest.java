@@ -222,6 +222,6 @@ class FindAndListTest {
         }
 
         assertThat(told.toString(StandardCharsets.UTF_8).lines())
-                .containsExactly("... 500 records walked", "... 1000 records walked");
+                .containsExactly("... 500 records read so far", "... 1000 records read so far");
     }
 }

@@ -160,7 +160,7 @@ final class IdempotenceEndpoint {
     }
 
     /**
-     * Ends the uncertainty about an abandoned or unknown record, after a person has looked into the business data.
+     * Resolves an abandoned or unknown record, after a person has checked the business data.
      *
      * @param key the record's key
      * @param as {@code applied} or {@code not-applied}
