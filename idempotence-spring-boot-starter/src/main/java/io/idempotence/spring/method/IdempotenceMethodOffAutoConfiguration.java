@@ -9,7 +9,7 @@ import org.springframework.context.annotation.Role;
 import org.springframework.core.Ordered;
 
 /**
- * The auto-configuration of an application whose provider half is switched off by {@code idempotence.server.enabled=false}. It warns at the
+ * The auto-configuration of an application whose server half is switched off by {@code idempotence.server.enabled=false}. It warns at the
  * start of every bean method with {@code @Idempotent}: such methods run unprotected.
  */
 @AutoConfiguration

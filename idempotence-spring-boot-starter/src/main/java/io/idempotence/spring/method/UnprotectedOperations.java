@@ -12,7 +12,7 @@ import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.stereotype.Controller;
 import org.springframework.util.ClassUtils;
 
-/** The warning of methods with {@code @Idempotent} in an application whose provider half is switched off. Thread-safe. */
+/** The warning of methods with {@code @Idempotent} in an application whose server half is switched off. Thread-safe. */
 final class UnprotectedOperations implements BeanPostProcessor, SmartInitializingSingleton {
     private static final Logger LOG = LoggerFactory.getLogger(UnprotectedOperations.class);
 
@@ -26,10 +26,10 @@ final class UnprotectedOperations implements BeanPostProcessor, SmartInitializin
             BeanOperations.annotated(type).forEach((method, covering) -> {
                 Idempotent annotation = covering.annotation();
                 // An interface without an id may be that of a client, whose half is not switched off.
-                boolean isOfProvider = hasHandlers
+                boolean isOfServer = hasHandlers
                         || !covering.ofInterface()
                         || !annotation.id().isEmpty();
-                if (annotation.value() && isOfProvider) {
+                if (annotation.value() && isOfServer) {
                     found.add(type.getSimpleName() + "." + method.getName());
                 }
             });

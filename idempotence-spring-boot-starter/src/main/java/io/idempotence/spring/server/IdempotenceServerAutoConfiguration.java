@@ -41,7 +41,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.web.context.WebApplicationContext;
 
 /**
- * The auto-configuration of the provider half: an {@link Idempotence} over a storage, and in a servlet application the filter.
+ * The auto-configuration of the server half: an {@link Idempotence} over a storage, and in a servlet application the filter.
  *
  * <p>It applies unless {@code idempotence.server.enabled} is false. Its properties are {@code idempotence.server.*}, see {@link
  * IdempotenceServerProperties}. A wrong property, or a storage that cannot be used, fails the start. A storage that does not respond yet
@@ -135,7 +135,7 @@ public class IdempotenceServerAutoConfiguration {
         }
     }
 
-    /** The provider half over the storage, unless the application builds its own. */
+    /** The server half over the storage, unless the application builds its own. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnMissingBean(Idempotence.class)
     static class DefaultIdempotence {

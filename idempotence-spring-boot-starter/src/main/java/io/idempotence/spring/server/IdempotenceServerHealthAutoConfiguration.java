@@ -11,7 +11,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 
 /**
- * The auto-configuration of the health indicator {@code idempotence}: whether the storage of the provider half can be used.
+ * The auto-configuration of the health indicator {@code idempotence}: whether the storage of the server half can be used.
  *
  * <p>It applies with Actuator and the {@code Idempotence} of {@link IdempotenceServerAutoConfiguration}, unless {@code
  * management.health.idempotence.enabled} is false. A bean named {@code idempotenceHealthIndicator} replaces it. Each check writes to the

@@ -1,6 +1,6 @@
 package io.idempotence.spring.server;
 
-/** The parts that the provider half of this application uses. */
+/** The parts that the server half of this application uses. */
 record ServerParts(ChosenStorage storage, Namespace namespace) {
     /** For the log. */
     String described() {

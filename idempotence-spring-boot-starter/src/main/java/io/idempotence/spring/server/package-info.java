@@ -1,4 +1,4 @@
-/** The provider half for Spring Boot: properties, the choice of the storage, the filter, and health. */
+/** The server half for Spring Boot: properties, the choice of the storage, the filter, and health. */
 @NullMarked
 package io.idempotence.spring.server;
 

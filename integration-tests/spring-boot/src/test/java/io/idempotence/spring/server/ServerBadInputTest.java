@@ -30,7 +30,7 @@ import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.mock.web.MockServletContext;
 import org.springframework.web.context.support.GenericWebApplicationContext;
 
-/** Wrong settings and beans of the provider half. The start fails with Spring Boot's description and action. */
+/** Wrong settings and beans of the server half. The start fails with Spring Boot's description and action. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerBadInputTest {
     @Test

@@ -45,7 +45,7 @@ import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.UnifiedJedis;
 
-/** The beans of the provider half, depending on those of the application. */
+/** The beans of the server half, depending on those of the application. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerBeansTest {
     private final WebApplicationContextRunner web = new WebApplicationContextRunner()

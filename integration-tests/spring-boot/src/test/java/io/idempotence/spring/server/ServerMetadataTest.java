@@ -25,7 +25,7 @@ import org.springframework.boot.context.properties.source.MapConfigurationProper
 import org.springframework.core.ResolvableType;
 import org.springframework.util.ClassUtils;
 
-/** Completion in the IDE offers every property of the provider half as the application reads it. */
+/** Completion in the IDE offers every property of the server half as the application reads it. */
 class ServerMetadataTest {
     private static final List<String> CLASSES = List.of(
             "io.idempotence.spring.server.IdempotenceServerProperties",

@@ -18,7 +18,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** An application that only calls others switches the provider half off. */
+/** An application that only calls others switches the server half off. */
 @ExtendWith(OutputCaptureExtension.class)
 class ServerOffTest {
     @Test
@@ -105,7 +105,7 @@ class ServerOffTest {
     }
 
     @Test
-    void everythingElseWorksWithoutTheProviderHalf(CapturedOutput output) {
+    void everythingElseWorksWithoutTheServerHalf(CapturedOutput output) {
         try (ConfigurableApplicationContext application =
                 Orders.start("--idempotence.server.enabled=false", "--spring.profiles.active=prod")) {
             assertThat(application.getBeanNamesForType(Idempotence.class)).isEmpty();

@@ -12,7 +12,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/** The smallest application: a web server, a servlet, and the provider half. */
+/** The smallest application: a web server, a servlet, and the server half. */
 @Configuration(proxyBeanMethods = false)
 @ImportAutoConfiguration({IdempotenceServerAutoConfiguration.class, IdempotenceServerHealthAutoConfiguration.class})
 class Till extends WebServer {
