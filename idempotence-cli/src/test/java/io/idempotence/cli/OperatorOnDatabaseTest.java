@@ -89,7 +89,7 @@ class OperatorOnDatabaseTest {
         assertThat(admin.find(claim.key())).isEmpty();
     }
 
-    /** What its transaction committed is completed, whatever its record says. */
+    /** What its transaction committed is completed, whatever its record shows. */
     @Test
     void seesAndDeletesTheMarksOfAServiceThatWorksInTransaction() throws Exception {
         JdbcIdempotenceStorage inTransaction =
@@ -250,7 +250,7 @@ class OperatorOnDatabaseTest {
                 });
     }
 
-    /** What the transaction of {@code order-7} did is committed, and its record says that nobody knows. */
+    /** What the transaction of {@code order-7} did is committed, and its record shows that nobody knows. */
     private Claim appliedAndUnknown(JdbcIdempotenceStorage inTransaction) throws Exception {
         StorageKey key = IdempotenceAdmin.of(inTransaction, "default").requestKey(new IdempotenceId("order-7"), "");
         Claim claim = claim(inTransaction, key);

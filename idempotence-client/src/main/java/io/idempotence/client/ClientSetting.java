@@ -149,7 +149,7 @@ final class ClientSetting<T> {
         return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
     }
 
-    /** Whether a variable of the environment names this setting, with underscores between its words or without. */
+    /** Whether a variable of the environment is this setting, with underscores between its words or without. */
     boolean isVariable(String other) {
         return environmentName().replace("_", "").equals(other.replace("_", ""));
     }

@@ -136,7 +136,7 @@ public final class ClaimedExecution implements Decision, IdempotentExecution {
 
     /**
      * Notes that the handler failed, and that a framework renders its exception as the response. If the policy sets a verdict for the
-     * exception, {@link #byStatus} returns that one. Of several exceptions the last one counts.
+     * exception, {@link #byStatus} returns that one. If there are several exceptions, the last one counts.
      *
      * @param exception the exception, which does not leave the handler
      */

@@ -86,7 +86,8 @@ public interface IdempotenceListener {
         }
 
         /**
-         * Called once, when the attempt has ended, perhaps on another thread than {@link #enter}. An attempt that runs ends when its completion is recorded, or waits to be recorded.
+         * Called once, when the attempt has ended, perhaps on another thread than {@link #enter}. An attempt that runs ends when its
+         * completion is recorded, or waits to be recorded.
          *
          * @param end how it ended
          * @param detail one of few words: for {@code RUN} {@code kept}, {@code released} or {@code unknown}; for {@code REFUSE} the code of

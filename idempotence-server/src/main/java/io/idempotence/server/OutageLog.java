@@ -7,8 +7,8 @@ import org.slf4j.Logger;
 
 /**
  * The log of an outage of the storage: one WARN with the cause when it begins, one a minute with the number of failures while it lasts, one
- * when it is over. Of short outages in a row, three a minute are logged like this, and the others are counted in the next line. The effect
- * on each request is logged at DEBUG.
+ * when it is over. If short outages follow each other, three a minute are logged like this, and the others are counted in the next line.
+ * The effect on each request is logged at DEBUG.
  */
 final class OutageLog {
     private static final long QUIET = TimeUnit.SECONDS.toNanos(1);

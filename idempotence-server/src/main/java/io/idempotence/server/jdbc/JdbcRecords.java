@@ -194,7 +194,7 @@ abstract class JdbcRecords implements IdempotenceStorage {
      * Reads the record, applies a transition, and replaces the record if it has not changed. Decisions by the clock stay valid: a lease or
      * a retention that is over comes back only by a change of the row.
      *
-     * @param settled whether a committed execution counts as completed, whatever its record says
+     * @param settled whether a committed execution counts as completed, whatever its record shows
      */
     private <A> A step(Session session, StorageKey key, boolean settled, Transition<A> transition) throws SQLException {
         Sql.Parameters id = id(key);

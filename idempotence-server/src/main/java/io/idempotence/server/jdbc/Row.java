@@ -173,7 +173,7 @@ record Row(
     }
 
     /**
-     * The record after its mark is applied: a committed execution took effect, whatever its record says. While its claim is live, its own
+     * The record after its mark is applied: a committed execution took effect, whatever its record shows. While its claim is live, its own
      * result is still to come.
      *
      * @throws CorruptRecordException if it or its mark cannot be read

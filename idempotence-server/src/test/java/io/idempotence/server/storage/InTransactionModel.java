@@ -4,7 +4,7 @@ import java.util.Arrays;
 
 /**
  * The state table where executions are marked applied in their business transactions: an interrupted execution has done nothing and is
- * taken over, and what was applied is completed, whatever its record says, unless the result is there or still to come.
+ * taken over, and what was applied is completed, whatever its record shows, unless the result is there or still to come.
  */
 final class InTransactionModel extends StorageModel {
     private long markedFence;

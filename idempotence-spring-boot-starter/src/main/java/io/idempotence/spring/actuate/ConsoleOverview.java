@@ -53,7 +53,7 @@ record ConsoleOverview(Map<State, Long> counts, List<IdempotenceRecord> urgent, 
                 .toList();
     }
 
-    /** What the page says first. Of a part of the records it does not say that nothing needs a decision. */
+    /** What the page says first. If only a part of the records was read, it does not say that nothing needs a decision. */
     String heading() {
         long known = uncertain();
         if (known == 0) {

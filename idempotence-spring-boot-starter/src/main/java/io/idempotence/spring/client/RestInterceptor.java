@@ -100,7 +100,7 @@ final class RestInterceptor implements ClientHttpRequestInterceptor, Ordered {
                 redirects);
         if (chain.isLeftOutByFurtherRuns() && warned.compareAndSet(false, true)) {
             LOG.warn(
-                    "An interceptor is in front of that of IdempotentRestClient. On Spring 6 it must not send a request twice: the"
+                    "An interceptor runs before the one of IdempotentRestClient. On Spring 6 it must not send a request twice: the"
                             + " second one may carry no ID, no retry follows, and its end hides an unknown outcome of the first."
                             + " If it does, put it behind");
         }

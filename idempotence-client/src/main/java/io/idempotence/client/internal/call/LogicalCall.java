@@ -84,8 +84,8 @@ public final class LogicalCall {
     /** @throws CancellationException if the call carries an ID, and a layer gave it up before its first request */
     public void countRequest() {
         // Checked before the count, so that a concurrent run does not take this refused request for a sent one. A run
-        // that passes this
-        // check just before the call is given up has entered the call, and isHiddenBy then sees it as running.
+        // that passes this check just before the call is given up has entered the call, and isHiddenBy then sees it as
+        // running.
         if (givenUp && id() != null && requests.get() == 0) {
             throw new CancellationException(
                     "a layer around this call, such as a time limiter, ended it before anything was sent");

@@ -87,18 +87,18 @@ public final class Observation {
         failed(e);
     }
 
-    /** Records that a request was not sent because the deadline of its call was over. Returns the exception that says so. */
+    /** Records that a request was not sent because the deadline of its call was over. Returns the exception that reports it. */
     public SocketTimeoutException notSentInTime() {
         return withheld(
                 new SocketTimeoutException("the deadline of the call was over before its request could be sent"));
     }
 
-    /** Records that a request was not sent because the thread that would wait for it is interrupted. Returns the exception that says so. */
+    /** Records that a request was not sent because the thread that would wait for it is interrupted. Returns the exception that reports it. */
     public InterruptedIOException notSentByInterrupt() {
         return withheld(new InterruptedIOException("the thread was interrupted before its request could be sent"));
     }
 
-    /** Records that a request was not sent because its call was cancelled. Returns the exception that says so. */
+    /** Records that a request was not sent because its call was cancelled. Returns the exception that reports it. */
     public InterruptedIOException notSentAfterCancellation() {
         return withheld(new InterruptedIOException("the call was cancelled before its request could be sent"));
     }
