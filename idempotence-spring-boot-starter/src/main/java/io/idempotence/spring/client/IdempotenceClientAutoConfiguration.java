@@ -15,6 +15,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.BeanFactoryUtils;
@@ -31,12 +32,14 @@ import org.springframework.boot.autoconfigure.condition.SpringBootCondition;
 import org.springframework.cloud.client.circuitbreaker.CircuitBreakerFactory;
 import org.springframework.cloud.openfeign.CircuitBreakerNameResolver;
 import org.springframework.cloud.openfeign.FeignBuilderCustomizer;
+import org.springframework.cloud.openfeign.clientconfig.HttpClient5FeignConfiguration.HttpClientBuilderCustomizer;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.ConditionContext;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 import org.springframework.core.type.AnnotatedTypeMetadata;
@@ -162,6 +165,18 @@ public class IdempotenceClientAutoConfiguration {
                     names,
                     environment.getProperty(
                             "spring.cloud.openfeign.circuitbreaker.group.enabled", Boolean.class, false));
+        }
+    }
+
+    /** The Apache HttpClient of Spring Cloud OpenFeign. A client that is a bean of the application is not customized. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass({HttpClientBuilderCustomizer.class, HttpClientBuilder.class})
+    static class OpenFeignHttpClient {
+        /** The first one, so that the application's own can set another strategy. */
+        @Bean
+        @Order(Ordered.HIGHEST_PRECEDENCE)
+        HttpClientBuilderCustomizer idempotenceHttpClientBuilderCustomizer() {
+            return builder -> builder.setRetryStrategy(new RetriesWithoutId());
         }
     }
 

@@ -17,12 +17,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** A proxy in front of a provider that passes on each request, and loses as many of the next responses as a test asks for. */
 final class LossyProxy implements AutoCloseable {
+    private static final byte[] UNAVAILABLE =
+            "HTTP/1.1 503 Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+                    .getBytes(StandardCharsets.ISO_8859_1);
+
     private final ServerSocket listener;
     private final int provider;
     private final ExecutorService threads = Executors.newCachedThreadPool();
     private final AtomicInteger losses = new AtomicInteger();
     private final AtomicInteger cuts = new AtomicInteger();
+    private final AtomicInteger replacements = new AtomicInteger();
     private final List<String> requests = new CopyOnWriteArrayList<>();
+    private volatile boolean leaving;
 
     private LossyProxy(int provider) throws IOException {
         this.provider = provider;
@@ -57,6 +63,16 @@ final class LossyProxy implements AutoCloseable {
         cuts.set(count);
     }
 
+    /** The provider executes the next requests, and a gateway's 503 takes the place of their responses. */
+    void replaceResponses(int count) {
+        replacements.set(count);
+    }
+
+    /** Nobody listens any more when the client gets its next response. */
+    void leaveBeforeTheNextResponse() {
+        leaving = true;
+    }
+
     /** The headers of the requests so far, as they came in. */
     List<String> requests() {
         return requests;
@@ -77,6 +93,7 @@ final class LossyProxy implements AutoCloseable {
         requests.clear();
         losses.set(0);
         cuts.set(0);
+        replacements.set(0);
     }
 
     private void accept() {
@@ -100,6 +117,7 @@ final class LossyProxy implements AutoCloseable {
             // Decided now: a request of an earlier test may end during this one.
             boolean lost = takes(losses);
             boolean cut = !lost && takes(cuts);
+            boolean replaced = !lost && !cut && takes(replacements);
             requests.add(head);
             byte[] body = body(in, head);
             try (Socket upstream = new Socket(InetAddress.getLoopbackAddress(), provider)) {
@@ -109,6 +127,12 @@ final class LossyProxy implements AutoCloseable {
                 upstream.getOutputStream().write(body);
                 upstream.getOutputStream().flush();
                 byte[] response = upstream.getInputStream().readAllBytes();
+                if (replaced) {
+                    response = UNAVAILABLE;
+                }
+                if (leaving) {
+                    listener.close();
+                }
                 if (lost) {
                     client.setSoLinger(true, 0);
                 } else {
