@@ -1,6 +1,7 @@
 package io.idempotence;
 
 import io.idempotence.internal.FieldDigest;
+import io.idempotence.internal.ThreadBound;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
@@ -12,13 +13,13 @@ import org.jspecify.annotations.Nullable;
  * The protected request, or message, whose handler runs in this thread. The server half enters it. The client half derives the IDs of the
  * handler's own calls from it, so that a handler that runs again repeats those IDs. The inbound ID itself is never sent on.
  *
- * <p>It applies to the threads in which the handler runs. Other threads have none, unless the work is carried there with {@code
- * IdempotenceScope.carried} of the client half, or {@link #enter()}.
+ * <p>It applies to the threads in which the handler runs. Other threads have none, nor have fork-join tasks that begin meanwhile, unless
+ * the work is carried there with {@code IdempotenceScope.carried} of the client half, or {@link #enter()}.
  *
  * <p>Thread-safe.
  */
 public final class InboundRequest {
-    private static final ThreadLocal<@Nullable InboundRequest> CURRENT = new ThreadLocal<>();
+    private static final ThreadBound<InboundRequest> CURRENT = new ThreadBound<>();
 
     private final String identity;
     /** How often each call was made. Guarded by this object's lock; null before the first call, which most handlers never make. */
@@ -48,11 +49,7 @@ public final class InboundRequest {
      * @return restores the previous request; run it in the same thread
      */
     public Runnable enter() {
-        InboundRequest before = CURRENT.get();
-        CURRENT.set(this);
-        // Set, not removed: the thread's next request uses the entry again,
-        // and removing it would search the thread's other entries.
-        return () -> CURRENT.set(before);
+        return CURRENT.enter(this);
     }
 
     /**

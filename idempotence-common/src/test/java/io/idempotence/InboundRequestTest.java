@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -54,5 +55,27 @@ class InboundRequestTest {
         assertThat(InboundRequest.current()).contains(outer);
         leaveOuter.run();
         assertThat(InboundRequest.current()).isEmpty();
+    }
+
+    /** Promise P1: the waiting handler's calls and those of the other task are different ones. */
+    @Test
+    void anotherTaskThatRunsInItsThreadMeanwhileHasNone() throws Exception {
+        InboundRequest waiting = InboundRequest.of("waiting");
+        InboundRequest other = InboundRequest.of("other");
+        Optional<InboundRequest> afterwards = HelpingWorker.call(() -> {
+            Runnable leave = waiting.enter();
+            assertThat(HelpingWorker.awaiting(InboundRequest::current)).isEmpty();
+            assertThat(HelpingWorker.awaiting(() -> {
+                        Runnable leaveOther = other.enter();
+                        Optional<InboundRequest> entered = InboundRequest.current();
+                        leaveOther.run();
+                        return entered;
+                    }))
+                    .contains(other);
+            assertThat(InboundRequest.current()).contains(waiting);
+            leave.run();
+            return InboundRequest.current();
+        });
+        assertThat(afterwards).isEmpty();
     }
 }

@@ -1,16 +1,16 @@
 package io.idempotence.server;
 
+import io.idempotence.internal.ThreadBound;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /** The values that each thread has entered and not left, innermost first. */
 final class ThreadStack<T> {
-    private final ThreadLocal<@Nullable List<T>> entered = new ThreadLocal<>();
+    private final ThreadBound<List<T>> entered = new ThreadBound<>();
 
     /** The values of this thread. */
     List<T> values() {
@@ -20,20 +20,17 @@ final class ThreadStack<T> {
 
     /** Adds a value as the innermost one. The returned task restores the state from before, on the same thread. */
     Runnable enter(T value) {
-        List<T> before = entered.get();
-        entered.set(
-                before == null || before.isEmpty()
+        List<T> before = values();
+        return entered.enter(
+                before.isEmpty()
                         ? List.of(value)
                         : Stream.concat(Stream.of(value), before.stream()).toList());
-        // Set, not removed: the thread's next value uses the entry again.
-        return () -> entered.set(before);
     }
 
     /** Removes a value, if it is one of this thread's. The returned task restores the state from before, on the same thread. */
     Runnable leave(T value) {
-        List<T> before = entered.get();
-        entered.set(before == null || isOnly(value, before) ? List.of() : without(value, before));
-        return () -> entered.set(before);
+        List<T> before = values();
+        return entered.enter(isOnly(value, before) ? null : without(value, before));
     }
 
     private static <T> boolean isOnly(T value, List<T> values) {

@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
+import io.idempotence.HelpingWorker;
 import io.idempotence.InboundRequest;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.IdempotencePolicy.Verdict;
@@ -22,6 +23,7 @@ import io.idempotence.server.storage.StorageUnavailableException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.DisplayName;
@@ -59,6 +61,31 @@ class ClaimedExecutionTest {
         assertThat(IdempotentExecution.current()).containsExactly(execution);
         leave.run();
         assertThat(IdempotentExecution.current()).isEmpty();
+    }
+
+    @Test
+    @DisplayName("P1: another task that a fork-join worker runs while this one waits is not part of it")
+    void aTaskThatRunsOnTopOfItIsNotPartOfIt() throws Exception {
+        ClaimedExecution execution = attempts.run();
+        List<IdempotentExecution> afterwards = HelpingWorker.call(() -> {
+            Runnable leave = execution.enter();
+            assertThat(HelpingWorker.awaiting(IdempotentExecution::current)).isEmpty();
+            assertThat(HelpingWorker.awaiting(InboundRequest::current)).isEmpty();
+
+            List<IdempotentExecution> carried = new ArrayList<>();
+            Runnable task = IdempotentExecution.carried(() -> carried.addAll(IdempotentExecution.current()));
+            assertThat(HelpingWorker.awaiting(() -> {
+                        task.run();
+                        return IdempotentExecution.current();
+                    }))
+                    .isEmpty();
+            assertThat(carried).containsExactly(execution);
+
+            assertThat(IdempotentExecution.current()).containsExactly(execution);
+            leave.run();
+            return IdempotentExecution.current();
+        });
+        assertThat(afterwards).isEmpty();
     }
 
     @Test

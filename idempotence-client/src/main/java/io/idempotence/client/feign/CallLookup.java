@@ -2,9 +2,9 @@ package io.idempotence.client.feign;
 
 import feign.Request;
 import feign.RequestTemplate;
-import io.idempotence.client.internal.scope.ThreadBound;
-import io.idempotence.client.internal.scope.ThreadBound.Task;
 import io.idempotence.client.internal.scope.WeakIdentityMap;
+import io.idempotence.internal.ThreadBound;
+import io.idempotence.internal.ThreadBound.Task;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;

@@ -3,7 +3,7 @@ package io.idempotence.client.feign;
 import feign.AsyncClient;
 import feign.Client;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.ThreadBound;
 import java.io.IOException;
 import java.net.HttpURLConnection;
 import java.net.URL;

@@ -3,7 +3,7 @@ package io.idempotence.client.feign;
 import feign.Client;
 import io.idempotence.client.internal.http.ApacheRequests;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.ThreadBound;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;

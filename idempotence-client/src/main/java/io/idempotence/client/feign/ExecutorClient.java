@@ -6,7 +6,7 @@ import feign.Request;
 import feign.Response;
 import io.idempotence.client.internal.call.OuterAttempt;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.ThreadBound;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;

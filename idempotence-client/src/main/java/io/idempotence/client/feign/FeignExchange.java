@@ -10,7 +10,7 @@ import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.SendEvidence;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.ThreadBound.Task;
+import io.idempotence.internal.ThreadBound.Task;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;

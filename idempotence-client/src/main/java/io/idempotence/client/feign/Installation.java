@@ -6,7 +6,7 @@ import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.RedirectRule;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.ThreadBound;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

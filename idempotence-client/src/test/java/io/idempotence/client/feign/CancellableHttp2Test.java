@@ -10,7 +10,7 @@ import io.idempotence.client.internal.http.CallThreads;
 import io.idempotence.client.internal.http.Deadline;
 import io.idempotence.client.internal.http.Watchdog;
 import io.idempotence.client.internal.http.Watchdog.Watch;
-import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.ThreadBound;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package io.idempotence.spring.client;
 
 import io.idempotence.client.OutcomeUnknown;
-import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
+import io.idempotence.internal.ThreadBound;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;

@@ -8,7 +8,7 @@ import io.idempotence.client.internal.http.HeaderLines;
 import io.idempotence.client.internal.http.Observation;
 import io.idempotence.client.internal.scope.CallerContext;
 import io.idempotence.client.internal.scope.ScopeHistory;
-import io.idempotence.client.internal.scope.ThreadBound;
+import io.idempotence.internal.ThreadBound;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -2,8 +2,8 @@ package io.idempotence.client.internal.call;
 
 import io.idempotence.client.OutcomeUnknown;
 import io.idempotence.client.internal.scope.CallerContext;
-import io.idempotence.client.internal.scope.ThreadBound;
 import io.idempotence.internal.Causes;
+import io.idempotence.internal.ThreadBound;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;

@@ -1,8 +1,8 @@
 package io.idempotence.client.internal.call;
 
 import io.idempotence.client.internal.http.Observation;
-import io.idempotence.client.internal.scope.ThreadBound;
-import io.idempotence.client.internal.scope.ThreadBound.Task;
+import io.idempotence.internal.ThreadBound;
+import io.idempotence.internal.ThreadBound.Task;
 import org.jspecify.annotations.Nullable;
 
 /**

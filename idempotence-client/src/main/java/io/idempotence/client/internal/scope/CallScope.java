@@ -1,7 +1,8 @@
 package io.idempotence.client.internal.scope;
 
 import io.idempotence.IdempotenceId;
-import io.idempotence.client.internal.scope.ThreadBound.Task;
+import io.idempotence.internal.ThreadBound;
+import io.idempotence.internal.ThreadBound.Task;
 import java.time.Instant;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;

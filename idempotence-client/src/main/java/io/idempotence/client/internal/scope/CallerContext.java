@@ -1,7 +1,7 @@
 package io.idempotence.client.internal.scope;
 
 import io.idempotence.InboundRequest;
-import io.idempotence.client.internal.scope.ThreadBound.Task;
+import io.idempotence.internal.ThreadBound.Task;
 import org.jspecify.annotations.Nullable;
 
 /**
