@@ -14,7 +14,7 @@ public enum Refusal {
     /** The operation requires an ID and the request has none. Nothing ran. */
     KEY_MISSING("key-missing", 400, false, true, "This operation requires an Idempotency-Key."),
 
-    /** The ID's header does not parse, or there is more than one. Nothing ran. */
+    /** The ID's header does not parse, or there is more than one of it or of a header that gives its scope. Nothing ran. */
     KEY_INVALID("key-invalid", 400, false, true, "The Idempotency-Key is not valid."),
 
     /** The ID belongs to another request (promise P5). Nothing ran for this one. */

@@ -248,7 +248,7 @@ public final class IdempotenceFilter implements Filter {
     /**
      * Protects a request: reads its ID and its content, which the fingerprint covers, and claims the ID. Then the handler runs, or the caller
      * gets a replay or a refusal, perhaps after a wait for another attempt. A request without an ID that needs none is let through. A
-     * request that is too large, or for which no memory is left, does not run.
+     * request that is too large, for which no memory is left, or whose scope is not clear, does not run.
      *
      * <p>The handler runs outside every {@code try}: what it throws is its own, even if it looks like a refusal of this filter.
      */
@@ -285,6 +285,9 @@ public final class IdempotenceFilter implements Filter {
             }
         } catch (RequestNotTakenException e) {
             own.refuseNotTaken(e, request, response);
+            return;
+        } catch (AmbiguousScopeException e) {
+            own.refuseInvalidKey(e, request, response);
             return;
         }
         if (decision instanceof ClaimedExecution execution) {

@@ -1,7 +1,7 @@
 package io.idempotence.server.servlet;
 
+import io.idempotence.IdempotenceException;
 import io.idempotence.IdempotenceId;
-import io.idempotence.http.InvalidIdempotencyKeyException;
 import io.idempotence.http.Refusal;
 import io.idempotence.server.Decision;
 import io.idempotence.server.Engine;
@@ -27,7 +27,8 @@ final class OwnResponseWriter {
         this.memory = memory;
     }
 
-    void refuseInvalidKey(InvalidIdempotencyKeyException why, HttpServletRequest request, HttpServletResponse response)
+    /** @param why says what is wrong with the header of the ID, or of its scope */
+    void refuseInvalidKey(IdempotenceException why, HttpServletRequest request, HttpServletResponse response)
             throws IOException {
         String detail = "Fix the header: " + why.getMessage() + ".";
         send(

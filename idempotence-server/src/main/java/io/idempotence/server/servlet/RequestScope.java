@@ -2,6 +2,7 @@ package io.idempotence.server.servlet;
 
 import jakarta.servlet.http.HttpServletRequest;
 import java.security.Principal;
+import java.util.Collections;
 import java.util.Objects;
 import java.util.function.Function;
 
@@ -21,7 +22,8 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
 
     /**
      * A scope for each value of a header, for example the tenant's. Use only a header that something in front sets or checks: a caller that
-     * can choose it can choose whose IDs it gets.
+     * can choose it can choose whose IDs it gets. A request with several lines of the header, even equal ones, is refused as {@code
+     * key-invalid}: one of them may be the caller's.
      *
      * @param name the header; a request without it has the empty scope
      * @throws IllegalArgumentException if {@code name} is not the name of a header
@@ -35,6 +37,10 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
                             + " separate several names with commas, or combine their scopes with and()");
         }
         return request -> {
+            int lines = Collections.list(request.getHeaders(name)).size();
+            if (lines > 1) {
+                throw new AmbiguousScopeException(name, lines);
+            }
             String value = request.getHeader(name);
             return value == null ? "" : "header:" + value;
         };

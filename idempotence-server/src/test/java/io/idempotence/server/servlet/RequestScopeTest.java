@@ -3,9 +3,12 @@ package io.idempotence.server.servlet;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.idempotence.IdempotenceException;
 import jakarta.servlet.http.HttpServletRequest;
 import java.lang.reflect.Proxy;
 import java.security.Principal;
+import java.util.Collections;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,11 +42,30 @@ class RequestScopeTest {
                 .hasMessageContaining("the name of a header, such as X-Tenant");
     }
 
+    /** Equal ones, too: a rule without an exception is easier to rely on. */
+    @Test
+    void headerOnSeveralLinesGivesNoScope() {
+        for (RequestScope scope : List.of(TENANT, RequestScope.principal().and(TENANT))) {
+            assertThatThrownBy(() -> scope.apply(requestOf(List.of("acme", "acme"), "ann")))
+                    .isInstanceOf(IdempotenceException.class)
+                    .hasMessageContaining("X-Tenant occurs on 2 lines")
+                    .hasMessageNotContaining("acme");
+        }
+    }
+
     private static HttpServletRequest request(@Nullable String tenant, @Nullable String user) {
+        return requestOf(tenant == null ? List.of() : List.of(tenant), user);
+    }
+
+    private static HttpServletRequest requestOf(List<String> tenants, @Nullable String user) {
         Principal principal = user == null ? null : () -> user;
         return (HttpServletRequest) Proxy.newProxyInstance(
                 RequestScopeTest.class.getClassLoader(),
                 new Class<?>[] {HttpServletRequest.class},
-                (self, method, arguments) -> method.getName().equals("getHeader") ? tenant : principal);
+                (self, method, arguments) -> switch (method.getName()) {
+                    case "getHeader" -> tenants.isEmpty() ? null : tenants.get(0);
+                    case "getHeaders" -> Collections.enumeration(tenants);
+                    default -> principal;
+                });
     }
 }

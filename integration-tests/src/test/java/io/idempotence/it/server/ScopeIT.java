@@ -1,6 +1,7 @@
 package io.idempotence.it.server;
 
 import static io.idempotence.it.container.Http.post;
+import static io.idempotence.it.container.Http.refusal;
 import static io.idempotence.it.container.Http.replayed;
 import static io.idempotence.it.container.Http.request;
 import static io.idempotence.it.container.Http.text;
@@ -20,6 +21,8 @@ import java.security.Principal;
 import java.util.EnumSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Records of different owners do not meet, nor do those of nested calls. */
 class ScopeIT extends FilterTestBase {
@@ -90,5 +93,26 @@ class ScopeIT extends FilterTestBase {
         assertThat(text(two)).isEqualTo("of two");
         assertThat(runs).hasValue(2);
         assertSameResponse(one, post(server.uri("/pay"), id, "{}", "X-Tenant", "one"));
+    }
+
+    /** Promise P5: a gateway that adds its own line leaves the caller's, which comes first. */
+    @ParameterizedTest
+    @ValueSource(strings = {"attacker", "victim"})
+    void aTenantOnTwoLinesIsNeverChosen(String ofGateway) {
+        ServletServer server = serve(
+                (request, response) -> respond(response, 200, "of " + request.getHeader("X-Tenant")),
+                filter -> filter.scope(RequestScope.principal().and(RequestScope.header("X-Tenant"))));
+        post(server.uri("/pay"), id, "{}", "X-Tenant", "victim");
+        HttpResponse<byte[]> refused = post(server.uri("/pay"), id, "{}", "X-Tenant", "victim", "x-tenant", ofGateway);
+        assertThat(refused.statusCode()).isEqualTo(400);
+        assertThat(refusal(refused)).isEqualTo("key-invalid");
+        assertThat(text(refused))
+                .contains("X-Tenant occurs on 2 lines", "gateway")
+                .doesNotContain("victim", "attacker");
+        assertThat(runs).hasValue(1);
+        // It left no record.
+        assertThat(replayed(post(server.uri("/pay"), id, "{}", "X-Tenant", "attacker")))
+                .isFalse();
+        assertThat(runs).hasValue(2);
     }
 }
