@@ -50,6 +50,7 @@ final class Leases implements AutoCloseable {
     // Guarded by this object's lock, which is never held across I/O.
     private volatile long tick = LONGEST_TICK;
     private volatile boolean planned;
+    private long plannedAt;
     private long latestPlan;
 
     Leases(ThreadFactory threads) {
@@ -79,7 +80,7 @@ final class Leases implements AutoCloseable {
         if (closed) {
             throw new StorageUnavailableException("this instance is closed, and renews no lease", null);
         }
-        long atMost = Math.max(lease.nanos() / 6, SHORTEST_TICK);
+        long atMost = tickOf(lease);
         // A check clears its plan before it begins, so one that is still planned will see this lease.
         if (!planned || atMost < tick) {
             plan(atMost);
@@ -104,17 +105,43 @@ final class Leases implements AutoCloseable {
         });
     }
 
+    private static long tickOf(Lease lease) {
+        return Math.min(Math.max(lease.nanos() / 6, SHORTEST_TICK), LONGEST_TICK);
+    }
+
+    /** The time from one check to the next. */
+    Duration tick() {
+        return Duration.ofNanos(tick);
+    }
+
     private synchronized void plan(long atMost) {
-        boolean shorter = atMost < tick;
-        if (shorter) {
-            tick = atMost;
-        }
-        if (shorter || !planned) {
-            // A check planned for a longer lease would come too late for a shorter one: this plan replaces it.
+        tick = Math.min(tick, atMost);
+        long at = System.nanoTime() + tick;
+        // A check planned for a longer lease would come too late for a shorter one: this plan replaces it.
+        if (!planned || at - plannedAt < 0) {
             long plan = ++latestPlan;
             planned = false;
+            plannedAt = at;
             planned = looks.later(Duration.ofNanos(tick), () -> renewDue(plan)) != null;
         }
+    }
+
+    /** Plans the check after one, with the tick that the leases need which still run. */
+    private void planNext() {
+        long shortest = leases().mapToLong(Leases::tickOf).min().orElse(LONGEST_TICK);
+        synchronized (this) {
+            // Otherwise a lease that started meanwhile has planned the check, perhaps with a shorter tick.
+            if (!planned) {
+                tick = shortest;
+            }
+            if (!running.isEmpty()) {
+                plan(tick);
+            }
+        }
+    }
+
+    private Stream<Lease> leases() {
+        return running.values().stream().flatMap(List::stream);
     }
 
     private void renewDue(long plan) {
@@ -126,19 +153,15 @@ final class Leases implements AutoCloseable {
         }
         try {
             long now = System.nanoTime();
-            List<Lease> toRenew = running.values().stream()
-                    .flatMap(List::stream)
-                    .filter(lease -> lease.isRenewalDue(now))
-                    .toList();
+            List<Lease> toRenew =
+                    leases().filter(lease -> lease.isRenewalDue(now)).toList();
             begin(longestAgoFirst(toRenew), now);
             if (!due.isEmpty() || !dueAgain.isEmpty()) {
                 // Catches leases that were added just after the busy threads had found nothing due.
                 startRenewing();
             }
         } finally {
-            if (!running.isEmpty()) {
-                plan(LONGEST_TICK);
-            }
+            planNext();
         }
     }
 

@@ -117,6 +117,21 @@ class LeasesTest {
     }
 
     @Test
+    void checksAreAsFrequentAsTheShortestLeaseThatStillRunsNeeds() {
+        Lease shortest = lease(
+                claim("order-1"),
+                IdempotencePolicy.builder().lease(Duration.ofMillis(10)).build());
+        Lease longer = lease(claim("order-2"), IdempotencePolicy.defaults());
+        leases.started(longer);
+        for (int round = 0; round < 20; round++) {
+            leases.started(shortest);
+            assertThat(leases.tick()).isEqualTo(Duration.ofMillis(2));
+            leases.ended(shortest);
+            await().until(() -> leases.tick().equals(Duration.ofSeconds(1)));
+        }
+    }
+
+    @Test
     @DisplayName("P2: a late owner that begins after its successor does not take its place among the renewed")
     void aLateOwnerThatBeginsLateDoesNotStopTheRenewalOfItsSuccessor() {
         Lease late = abandoned("order-1");
