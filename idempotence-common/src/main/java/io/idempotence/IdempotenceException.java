@@ -3,7 +3,7 @@ package io.idempotence;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A failure of the framework itself, never of the operation that it protects.
+ * A failure of this library itself, never of the operation that it protects.
  *
  * <p>Each subclass is named after what happened, and has accessors for what a caller needs in order to act.
  */

@@ -16,9 +16,8 @@ import picocli.CommandLine.Option;
 @Command(
         name = "list",
         sortOptions = false,
-        description =
-                "Lists records, in no particular order; without a state the abandoned and unknown ones. Walks over all"
-                        + " records of the namespace in small steps.")
+        description = "Lists records, in no particular order; without a state the abandoned and unknown ones. Reads all"
+                + " records of the namespace in small steps.")
 final class ListCommand extends OperatorCommand {
     @Option(names = "--abandoned", description = "Claimed, the lease is over, nothing was recorded.")
     private boolean abandoned;

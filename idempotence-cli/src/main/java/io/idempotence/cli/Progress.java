@@ -3,7 +3,7 @@ package io.idempotence.cli;
 import java.io.PrintStream;
 import java.time.Duration;
 
-/** The progress of a long walk, on standard error. */
+/** The progress of a command that reads many records, on standard error. */
 final class Progress {
     private static final int RECORDS_BETWEEN_LOOKS = 500;
 

@@ -14,7 +14,7 @@ import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** The command {@code resolve}, which ends the uncertainty about one record. */
+/** The command {@code resolve}, which resolves an uncertain record. */
 @Command(
         name = "resolve",
         sortOptions = false,

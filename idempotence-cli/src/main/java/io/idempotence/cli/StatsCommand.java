@@ -10,7 +10,7 @@ import picocli.CommandLine.Command;
 @Command(
         name = "stats",
         sortOptions = false,
-        description = "Counts the records of the namespace by state, in one walk in small steps.")
+        description = "Counts the records of the namespace by state, reading all of them once, in small steps.")
 final class StatsCommand extends OperatorCommand {
     @Override
     int run(IdempotenceAdmin admin, Output output) {

@@ -134,9 +134,9 @@ public final class IdempotenceClientConfig {
         return settings.hasClient(client) || settings.hasClient(client + "#" + method);
     }
 
-    /** {@return the retry budget of a target; beyond 1,000 targets, all others without settings of their own share one} */
-    public RetryBudget budget(String target) {
-        return budgets.of(target);
+    /** {@return the retry budget of a client; beyond 1,000 clients, all others without settings of their own share one} */
+    public RetryBudget budget(String client) {
+        return budgets.of(client);
     }
 
     /** {@return whether calls may carry an ID; true by default} */

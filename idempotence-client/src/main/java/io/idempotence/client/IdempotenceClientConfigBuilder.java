@@ -181,7 +181,7 @@ public final class IdempotenceClientConfigBuilder {
     }
 
     /**
-     * Sets the retry budget of each target.
+     * Sets the retry budget of each client.
      *
      * @param capacity the number of tokens at the start, and the largest number, 0 to 1,000,000; 500 by default, 0 means no retries
      * @param cost tokens that a retry costs, 0 to the capacity; 5 by default, 0 means no limit

@@ -3,13 +3,13 @@ package io.idempotence.client;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** The retry budgets of targets, by name. Thread-safe. */
+/** The retry budgets of clients, by name. Thread-safe. */
 final class RetryBudgets {
-    /** The largest number of targets without settings of their own. With OkHttp their names are hosts, which may come from anywhere. */
+    /** The largest number of clients without settings of their own. With OkHttp their names are hosts, which may come from anywhere. */
     private static final int MOST = 1000;
 
-    /** The key of the budget that further targets share. No target has this name. */
-    private static final String OTHER_TARGETS = "";
+    /** The key of the budget that further clients share. No client has this name. */
+    private static final String OTHER_CLIENTS = "";
 
     private final LayeredSettings settings;
     private final ConcurrentMap<String, RetryBudget> budgets = new ConcurrentHashMap<>();
@@ -18,12 +18,12 @@ final class RetryBudgets {
         this.settings = settings;
     }
 
-    RetryBudget of(String target) {
-        RetryBudget known = budgets.get(target);
+    RetryBudget of(String client) {
+        RetryBudget known = budgets.get(client);
         if (known != null) {
             return known;
         }
-        String name = budgets.size() < MOST || settings.hasClient(target) ? target : OTHER_TARGETS;
+        String name = budgets.size() < MOST || settings.hasClient(client) ? client : OTHER_CLIENTS;
         return budgets.computeIfAbsent(name, n -> {
             LayeredSettings own = settings.forClient(name);
             return new RetryBudget(

@@ -16,7 +16,7 @@ public final class IdempotenceHeaders {
     /** Response: {@code true} on a stored response, absent on a first one. */
     public static final String IDEMPOTENT_REPLAYED = "Idempotent-Replayed";
 
-    /** Response: the {@link Refusal#code()} of a refusal by the framework, absent otherwise. */
+    /** Response: the {@link Refusal#code()} of a refusal by this library, absent otherwise. */
     public static final String IDEMPOTENCY_REFUSAL = "Idempotency-Refusal";
 
     /** Response: whole seconds to wait before the next attempt (RFC 9110, section 10.2.3). */

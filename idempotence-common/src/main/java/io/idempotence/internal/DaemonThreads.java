@@ -2,7 +2,7 @@ package io.idempotence.internal;
 
 import java.util.concurrent.ThreadFactory;
 
-/** The factories of this framework's own threads. */
+/** The factories of this library's own threads. */
 public final class DaemonThreads {
     private DaemonThreads() {}
 

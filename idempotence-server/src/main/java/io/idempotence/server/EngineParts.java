@@ -41,11 +41,11 @@ record EngineParts(
     /** The number of threads that give claims back, for the same reason. */
     private static final int GIVERS_BACK = 4;
 
-    static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaitingRequests) {
+    static EngineParts over(IdempotenceStorage storage, String namespace, Events events, int maxWaitingDuplicates) {
         Duration slowCall = storage.slowCall();
         Millis.checked("slowCall() of " + storage.getClass().getName(), slowCall);
         StorageGuard guard = new StorageGuard(events, probe(storage, namespace), slowCall);
-        return over(storage, guard, events, maxWaitingRequests, DaemonThreads::named);
+        return over(storage, guard, events, maxWaitingDuplicates, DaemonThreads::named);
     }
 
     /** @param threads returns the thread factory for a thread name */
@@ -53,7 +53,7 @@ record EngineParts(
             IdempotenceStorage storage,
             StorageGuard guard,
             Events events,
-            int maxWaitingRequests,
+            int maxWaitingDuplicates,
             Function<String, ThreadFactory> threads) {
         BackgroundWrites writes = new BackgroundWrites(
                 events, guard, threads.apply("idempotence-writes"), WRITERS, IdempotenceEvent.UNKNOWN);
@@ -66,7 +66,7 @@ record EngineParts(
         });
         StorageClaims claims = new StorageClaims(storage, guard, events, giveBacks);
         Leases leases = new Leases(threads.apply("idempotence-renewals"));
-        WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaitingRequests, threads);
+        WaitingDuplicates waiters = new WaitingDuplicates(leases::isRunning, maxWaitingDuplicates, threads);
         ResultThreads results = new ResultThreads(threads.apply("idempotence-results"));
         CompletionQueue completions = new CompletionQueue(storage, guard, writes, WRITERS);
         return new EngineParts(

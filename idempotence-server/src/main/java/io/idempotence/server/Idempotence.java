@@ -296,7 +296,7 @@ public final class Idempotence implements AutoCloseable {
         private final IdempotenceStorage storage;
         private String namespace = "default";
         private IdempotencePolicy policy = IdempotencePolicy.defaults();
-        private int maxWaitingRequests = 10_000;
+        private int maxWaitingDuplicates = 10_000;
         private @Nullable IdempotenceListener listener;
 
         private Builder(IdempotenceStorage storage) {
@@ -341,11 +341,11 @@ public final class Idempotence implements AutoCloseable {
          * @param requests 0 to 1,000,000; default 10,000
          * @throws IllegalArgumentException if out of range
          */
-        public Builder maxWaitingRequests(int requests) {
+        public Builder maxWaitingDuplicates(int requests) {
             if (requests < 0 || requests > 1_000_000) {
-                throw new IllegalArgumentException("maxWaitingRequests must be 0 to 1000000, got " + requests);
+                throw new IllegalArgumentException("maxWaitingDuplicates must be 0 to 1000000, got " + requests);
             }
-            this.maxWaitingRequests = requests;
+            this.maxWaitingDuplicates = requests;
             return this;
         }
 
@@ -356,7 +356,9 @@ public final class Idempotence implements AutoCloseable {
          */
         public Idempotence build() {
             return new Idempotence(
-                    namespace, policy, EngineParts.over(storage, namespace, new Events(listener), maxWaitingRequests));
+                    namespace,
+                    policy,
+                    EngineParts.over(storage, namespace, new Events(listener), maxWaitingDuplicates));
         }
     }
 }

@@ -202,7 +202,7 @@ public final class IdempotenceAdmin {
 
     /**
      * Forgets an ID, whatever its state, if its record is still as a person saw it, by compare-and-set. The next attempt runs as if it
-     * were the first. To end an uncertainty, call {@link #resolve} instead.
+     * were the first. To resolve an uncertain record, call {@link #resolve} instead.
      *
      * @param seen the record as the person saw it
      * @return whether the record was deleted, or what it is now

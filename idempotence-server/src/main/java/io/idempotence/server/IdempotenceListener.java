@@ -49,7 +49,7 @@ public interface IdempotenceListener {
     }
 
     /**
-     * Called with the time that the framework itself added to an attempt at a request or an {@code execute}: for its claim and, if it
+     * Called with the time that this library itself added to an attempt at a request or an {@code execute}: for its claim and, if it
      * ran, for the record of its completion. The time of the handler, of waiting for another attempt, and of writes in the background is
      * not included. Does nothing unless overridden.
      *

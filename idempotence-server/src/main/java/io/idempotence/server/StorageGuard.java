@@ -30,7 +30,7 @@ import java.util.function.Supplier;
  */
 final class StorageGuard implements AutoCloseable {
     /** The largest number of callers that may wait for a slow storage. A fast storage has no limit. */
-    static final int MOST_SLOW_CALLERS = 64;
+    static final int MOST_SLOW_CALLS = 64;
 
     private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
     private static final int WINDOW = 20;
@@ -169,10 +169,10 @@ final class StorageGuard implements AutoCloseable {
         boolean isTrial = breaker.getState() == CircuitBreaker.State.HALF_OPEN;
         long now = nanoTime.getAsLong();
         GuardedCall guarded = new GuardedCall(now, timeWithoutPauses.at(now), isTrial);
-        if (countSlowCallers(guarded.startWithoutPauses) >= MOST_SLOW_CALLERS) {
+        if (countSlowCalls(guarded.startWithoutPauses) >= MOST_SLOW_CALLS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
-                    MOST_SLOW_CALLERS + " callers already wait for the storage, each for more than "
+                    MOST_SLOW_CALLS + " callers already wait for the storage, each for more than "
                             + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not called",
                     null);
         }
@@ -218,7 +218,7 @@ final class StorageGuard implements AutoCloseable {
      * Counts the running calls that are slow. Removes a call from the queue once it has ended or is slow, so that the cost does not depend
      * on the number of running calls.
      */
-    private int countSlowCallers(long now) {
+    private int countSlowCalls(long now) {
         for (GuardedCall first = latest.peek(); first != null; first = latest.peek()) {
             boolean hasEnded = first.pace.get() == Pace.ENDED;
             if (!hasEnded && now - first.startWithoutPauses <= SLOW_CALLER_NANOS) {

@@ -62,10 +62,10 @@ class DuplicateWaitTest {
         return idempotence(10_000);
     }
 
-    private Idempotence idempotence(int maxWaitingRequests) {
+    private Idempotence idempotence(int maxWaitingDuplicates) {
         Idempotence idempotence = Idempotence.builder(redis.connect())
                 .listener((event, id) -> events.add(event))
-                .maxWaitingRequests(maxWaitingRequests)
+                .maxWaitingDuplicates(maxWaitingDuplicates)
                 .build();
         open.add(idempotence);
         return idempotence;
@@ -405,9 +405,9 @@ class DuplicateWaitTest {
     void anImpossibleNumberOfWaitersIsRefused() {
         try (RedisIdempotenceStorage storage = redis.connect()) {
             Idempotence.Builder builder = Idempotence.builder(storage);
-            assertThatThrownBy(() -> builder.maxWaitingRequests(-1))
+            assertThatThrownBy(() -> builder.maxWaitingDuplicates(-1))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("maxWaitingRequests must be 0 to 1000000, got -1");
+                    .hasMessageContaining("maxWaitingDuplicates must be 0 to 1000000, got -1");
         }
     }
 }

@@ -64,7 +64,7 @@ class StorageGuardTest {
         AtomicLong now = new AtomicLong();
         CountDownLatch goOn = new CountDownLatch(1);
         try (StorageGuard guard = guardAt(now)) {
-            List<Future<String>> calls = crowd(guard, 2 * StorageGuard.MOST_SLOW_CALLERS, goOn);
+            List<Future<String>> calls = crowd(guard, 2 * StorageGuard.MOST_SLOW_CALLS, goOn);
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
             waitLongerThanACallerMay(now, guard);
             assertThatThrownBy(() -> guard.call(() -> "too many"))
@@ -96,7 +96,7 @@ class StorageGuardTest {
         AtomicLong now = new AtomicLong();
         CountDownLatch goOn = new CountDownLatch(1);
         try (StorageGuard guard = guardAt(now)) {
-            crowd(guard, StorageGuard.MOST_SLOW_CALLERS, goOn);
+            crowd(guard, StorageGuard.MOST_SLOW_CALLS, goOn);
             now.addAndGet(Duration.ofSeconds(30).toNanos());
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
         } finally {
@@ -108,13 +108,13 @@ class StorageGuardTest {
     @DisplayName("each slow caller that the storage responds to makes room for another")
     void aSlowCallerThatReturnsMakesRoom() throws Exception {
         AtomicLong now = new AtomicLong();
-        CountDownLatch arrived = new CountDownLatch(StorageGuard.MOST_SLOW_CALLERS);
+        CountDownLatch arrived = new CountDownLatch(StorageGuard.MOST_SLOW_CALLS);
         CountDownLatch one = new CountDownLatch(1);
         CountDownLatch others = new CountDownLatch(1);
         List<Future<String>> calls = new ArrayList<>();
         try (StorageGuard guard = guardAt(now)) {
-            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
-                CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLERS / 2 ? one : others;
+            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLS; i++) {
+                CountDownLatch goOn = i == StorageGuard.MOST_SLOW_CALLS / 2 ? one : others;
                 calls.add(callers.submit(() -> guard.call(() -> {
                     arrived.countDown();
                     hang(goOn);
@@ -125,7 +125,7 @@ class StorageGuardTest {
             waitLongerThanACallerMay(now, guard);
             assertThatThrownBy(() -> guard.call(() -> "too many")).isInstanceOf(StorageUnavailableException.class);
             one.countDown();
-            assertThat(calls.get(StorageGuard.MOST_SLOW_CALLERS / 2).get()).isEqualTo("responded");
+            assertThat(calls.get(StorageGuard.MOST_SLOW_CALLS / 2).get()).isEqualTo("responded");
             assertThat(guard.call(() -> "one more")).isEqualTo("one more");
             assertThat(guard.call(() -> "and one more")).isEqualTo("and one more");
         } finally {

@@ -196,10 +196,10 @@ class StorageOutageTest {
             }
         });
         List<Future<String>> calls = new ArrayList<>();
-        for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
+        for (int i = 0; i < StorageGuard.MOST_SLOW_CALLS; i++) {
             calls.add(callers.submit(this::execute));
         }
-        await().until(() -> storage.count(Call.CLAIM) == StorageGuard.MOST_SLOW_CALLERS);
+        await().until(() -> storage.count(Call.CLAIM) == StorageGuard.MOST_SLOW_CALLS);
         await("one that is refused").until(() -> {
             Future<String> another = callers.submit(this::execute);
             calls.add(another);
@@ -210,14 +210,14 @@ class StorageOutageTest {
         works();
         await().until(() -> calls.stream().allMatch(Future::isDone));
         assertThat(told.stream().filter("CLAIMED"::equals).count())
-                .isGreaterThanOrEqualTo(StorageGuard.MOST_SLOW_CALLERS);
+                .isGreaterThanOrEqualTo(StorageGuard.MOST_SLOW_CALLS);
     }
 
     @Test
     @DisplayName("T10: ends are recorded before their responses leave while slow claims keep other claims out")
     void endsAreRecordedAtOnceWhileSlowClaimsKeepOthersOut() throws Exception {
         List<ClaimedExecution> running = new ArrayList<>();
-        for (int i = 0; i < 2 * StorageGuard.MOST_SLOW_CALLERS; i++) {
+        for (int i = 0; i < 2 * StorageGuard.MOST_SLOW_CALLS; i++) {
             running.add(run("running-" + i));
         }
         CountDownLatch goOn = new CountDownLatch(1);
@@ -232,7 +232,7 @@ class StorageOutageTest {
             }
         });
         try {
-            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLERS; i++) {
+            for (int i = 0; i < StorageGuard.MOST_SLOW_CALLS; i++) {
                 callers.submit(this::execute);
             }
             await("a claim that is refused").until(() -> isRefused(callers.submit(this::execute)));

@@ -78,7 +78,7 @@ public final class IdempotentFeign {
     }
 
     /**
-     * Installs with given settings. Clients that share a config share the retry budgets of equal targets.
+     * Installs with given settings. Clients that share a config share the retry budgets of equal names.
      *
      * @param builder the builder of the client
      * @param config the settings
@@ -114,7 +114,7 @@ public final class IdempotentFeign {
     }
 
     /**
-     * Installs with given settings. Clients that share a config share the retry budgets of equal targets.
+     * Installs with given settings. Clients that share a config share the retry budgets of equal names.
      *
      * @param builder the builder of the client
      * @param config the settings

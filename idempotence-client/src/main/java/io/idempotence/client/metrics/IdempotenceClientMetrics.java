@@ -30,7 +30,7 @@ import java.util.function.Function;
  *   <li>counter {@value #POLLS}, tag {@code client}: requests that were sent again because an earlier attempt still ran;
  *   <li>timer {@value #WAITED}, tag {@code client}: how long each attempt that met an earlier one waited for it, also while the
  *       server half held its request;
- *   <li>gauge {@value #BUDGET}, tag {@code client}: tokens left in the retry budget when the target's latest call ended.
+ *   <li>gauge {@value #BUDGET}, tag {@code client}: tokens left in the retry budget when the client's latest call ended.
  * </ul>
  *
  * <p>No ID becomes a tag. Names of clients and methods come from code and are few; beyond {@value #MOST} of them, {@code other} takes

@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  *   <li>counter {@value #EVENTS}, tag {@code event}, one for each {@link IdempotenceEvent}: {@code claimed}, {@code replayed}, {@code
  *       released}, {@code in_progress}, {@code key_reused}, {@code take_over}, {@code unknown}, {@code fenced}, {@code lost}, {@code
  *       storage_error}, {@code oversize};
- *   <li>timer {@value #OVERHEAD}, tag {@code outcome} ({@code run}, {@code replay}, {@code refuse}): the time that the framework itself
+ *   <li>timer {@value #OVERHEAD}, tag {@code outcome} ({@code run}, {@code replay}, {@code refuse}): the time that this library itself
  *       added to an attempt, see {@link IdempotenceListener#onOverhead};
  *   <li>gauge {@value #STORAGE_AVAILABLE}: 0 while the circuit breaker in front of the storage is open, else 1.
  * </ul>

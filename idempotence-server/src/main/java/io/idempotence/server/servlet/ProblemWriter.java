@@ -10,7 +10,7 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The writer of the framework's own responses (RFC 9457), unless the response is a {@link RefusalWriter}. All text comes from this project,
+ * The writer of this library's own responses (RFC 9457), unless the response is a {@link RefusalWriter}. All text comes from this project,
  * none from the request.
  */
 final class ProblemWriter {

@@ -9,7 +9,7 @@ import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.web.servlet.AbstractFilterRegistrationBean;
 import org.springframework.boot.web.servlet.FilterRegistrationBean;
 
-/** The check that no filter of this framework runs before Spring Security's. */
+/** The check that no filter of this library runs before Spring Security's. */
 final class FilterOrderCheck implements SmartInitializingSingleton {
     private static final String AUTO_CONFIGURED = "idempotenceFilterRegistration";
 

@@ -22,8 +22,9 @@ import org.springframework.util.unit.DataSize;
  * @param paths URL patterns of the requests that are covered, such as /payments/*. Default: every request.
  * @param methods Methods that are protected. Others, such as PUT, are protected if the request carries an ID.
  * @param requireId Whether a request with one of the methods must carry an ID. Otherwise a request without one runs unprotected.
- * @param scope Who owns an ID.
- * @param scopeHeaders Headers whose values also own an ID, such as the tenant's. Something in front must set or check them.
+ * @param scope To whom an ID belongs.
+ * @param scopeHeaders Headers whose values belong to the scope, such as the tenant's. Something in front must set or check them.
+ *     Several lines of one are refused.
  * @param bodyComparison How the bodies of two requests with one ID are compared.
  * @param maxRequestBody Largest request body. A larger request gets 413.
  * @param maxResponseBody Largest response body that is stored. A larger one is sent, but a retry cannot get it.
@@ -31,7 +32,7 @@ import org.springframework.util.unit.DataSize;
  * @param maxFormParameters Largest number of parameters of a form. Default: that of the container, as server.tomcat.* or server.jetty.* sets it.
  * @param maxFormSize Largest form. Default: that of the container, as server.tomcat.* or server.jetty.* sets it.
  * @param maxWait Longest time that a duplicate may wait for the first attempt.
- * @param maxWaitingRequests How many duplicates may wait at once.
+ * @param maxWaitingDuplicates How many duplicates may wait at once.
  * @param keepHeaders Response headers to store and replay, besides the standard ones.
  * @param problemBase Prefix of the type of refusals.
  * @param filterOrder Order of the filter among the filters of the application. Default: behind all others.
@@ -59,7 +60,7 @@ public record IdempotenceServerProperties(
         @Nullable Integer maxFormParameters,
         @Nullable DataSize maxFormSize,
         @DefaultValue("10s") Duration maxWait,
-        @DefaultValue("10000") int maxWaitingRequests,
+        @DefaultValue("10000") int maxWaitingDuplicates,
         @DefaultValue List<String> keepHeaders,
         @DefaultValue("urn:idempotence:problem:") URI problemBase,
         @Nullable Integer filterOrder,

@@ -45,7 +45,7 @@ final class ServerBuilder {
         set("redis.timeout", properties.redis().timeout(), ServerBuilder::checkTimeout);
         set("max-wait", properties.maxWait(), MaxWait::checked);
         set("namespace", parts.namespace().name(), idempotence::namespace);
-        set("max-waiting-requests", properties.maxWaitingRequests(), idempotence::maxWaitingRequests);
+        set("max-waiting-duplicates", properties.maxWaitingDuplicates(), idempotence::maxWaitingDuplicates);
         return idempotence;
     }
 

@@ -302,7 +302,7 @@ public final class Observation {
         return refusal().filter(AFTER_A_CLAIM::contains).isPresent();
     }
 
-    /** Whether the response is an error of the framework, with any code, defined in this version or not. */
+    /** Whether the response is an error of this library, with any code, defined in this version or not. */
     public boolean namesRefusal() {
         return status >= 400 && !values(IdempotenceHeaders.IDEMPOTENCY_REFUSAL).isEmpty();
     }

@@ -1,4 +1,4 @@
--- Ends the uncertainty about a record that is unknown or abandoned (T17).
+-- Resolves a record that is unknown or abandoned (T17).
 -- KEYS[1] the record
 -- ARGV    'C' (it was applied) or 'R' (it was not); fence; retention in ms, at least; for C the result
 -- Returns 1 if it was done, 0 if the record is gone, has another fence, or is neither unknown nor abandoned.
