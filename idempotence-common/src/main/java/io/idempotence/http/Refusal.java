@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A response of the framework itself, in place of the operation's own.
+ * A response of this library itself, in place of the operation's own.
  *
  * <p>On the wire it is an {@code application/problem+json} (RFC 9457) with the {@link #code()} in the header {@link
  * IdempotenceHeaders#IDEMPOTENCY_REFUSAL}.
@@ -15,7 +15,7 @@ public enum Refusal {
     KEY_MISSING("key-missing", 400, false, true, "This operation requires an Idempotency-Key."),
 
     /** The ID's header does not parse, or there is more than one of it or of a header that gives its scope. Nothing ran. */
-    KEY_INVALID("key-invalid", 400, false, true, "The Idempotency-Key is not valid."),
+    KEY_INVALID("key-invalid", 400, false, true, "The Idempotency-Key or its scope is not valid."),
 
     /** The ID belongs to another request (promise P5). Nothing ran for this one. */
     KEY_REUSED("key-reused", 422, false, true, "The Idempotency-Key was used for another request."),

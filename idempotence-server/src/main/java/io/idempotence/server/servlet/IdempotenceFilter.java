@@ -264,7 +264,7 @@ public final class IdempotenceFilter implements Filter {
         }
         if (sent.isEmpty()) {
             if (settings.requiresId()) {
-                own.refuseMissingId(request, response);
+                own.refuseMissingKey(request, response);
             } else {
                 letThrough(request, response, chain);
             }
@@ -287,7 +287,7 @@ public final class IdempotenceFilter implements Filter {
             own.refuseNotTaken(e, request, response);
             return;
         } catch (AmbiguousScopeException e) {
-            own.refuseInvalidKey(e, request, response);
+            own.refuseAmbiguousScope(e, request, response);
             return;
         }
         if (decision instanceof ClaimedExecution execution) {

@@ -10,21 +10,35 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The writer of responses that do not come from the handler: replays and refusals. */
 final class OwnResponseWriter {
+    private static final Logger LOG = LoggerFactory.getLogger(IdempotenceFilter.class);
     private static final Duration OVERLOAD_RETRY = Duration.ofSeconds(1);
 
     private final Engine engine;
     private final FilterConfiguration config;
     private final ProblemWriter problems;
     private final MemoryBudget memory;
+    private final AtomicBoolean ambiguousScopeLogged = new AtomicBoolean();
 
     OwnResponseWriter(Engine engine, FilterConfiguration config, ProblemWriter problems, MemoryBudget memory) {
         this.engine = engine;
         this.config = config;
         this.problems = problems;
         this.memory = memory;
+    }
+
+    /** Logs the first such request: behind a gateway that adds its line, every request is one. */
+    void refuseAmbiguousScope(AmbiguousScopeException why, HttpServletRequest request, HttpServletResponse response)
+            throws IOException {
+        if (ambiguousScopeLogged.compareAndSet(false, true)) {
+            LOG.warn("Refused a request, and will refuse others like it: {}", why.getMessage());
+        }
+        refuseInvalidKey(why, request, response);
     }
 
     /** @param why says what is wrong with the header of the ID, or of its scope */
@@ -37,7 +51,7 @@ final class OwnResponseWriter {
                 () -> problems.refuseEarly(request, response, Refusal.KEY_INVALID, Duration.ZERO, detail));
     }
 
-    void refuseMissingId(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    void refuseMissingKey(HttpServletRequest request, HttpServletResponse response) throws IOException {
         String detail =
                 "Send the header Idempotency-Key with a new UUID for each operation, and the same one for each retry.";
         send(

@@ -23,7 +23,7 @@ public interface RequestScope extends Function<HttpServletRequest, String> {
     /**
      * A scope for each value of a header, for example the tenant's. Use only a header that something in front sets or checks: a caller that
      * can choose it can choose whose IDs it gets. A request with several lines of the header, even equal ones, is refused as {@code
-     * key-invalid}: one of them may be the caller's.
+     * key-invalid}, by an {@link io.idempotence.IdempotenceException}: one of them may be the caller's.
      *
      * @param name the header; a request without it has the empty scope
      * @throws IllegalArgumentException if {@code name} is not the name of a header

@@ -8,6 +8,7 @@ import static io.idempotence.it.container.Http.text;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.idempotence.it.container.ServletServer;
+import io.idempotence.server.CapturedLog;
 import io.idempotence.server.Idempotence;
 import io.idempotence.server.servlet.IdempotenceFilter;
 import io.idempotence.server.servlet.RequestScope;
@@ -103,7 +104,12 @@ class ScopeIT extends FilterTestBase {
                 (request, response) -> respond(response, 200, "of " + request.getHeader("X-Tenant")),
                 filter -> filter.scope(RequestScope.principal().and(RequestScope.header("X-Tenant"))));
         post(server.uri("/pay"), id, "{}", "X-Tenant", "victim");
-        HttpResponse<byte[]> refused = post(server.uri("/pay"), id, "{}", "X-Tenant", "victim", "x-tenant", ofGateway);
+        HttpResponse<byte[]> refused;
+        try (CapturedLog log = CapturedLog.of(IdempotenceFilter.class)) {
+            refused = post(server.uri("/pay"), id, "{}", "X-Tenant", "victim", "x-tenant", ofGateway);
+            post(server.uri("/pay"), id, "{}", "X-Tenant", "victim", "x-tenant", ofGateway);
+            assertThat(log.warnings()).singleElement().asString().contains("X-Tenant occurs on 2 lines");
+        }
         assertThat(refused.statusCode()).isEqualTo(400);
         assertThat(refusal(refused)).isEqualTo("key-invalid");
         assertThat(text(refused))
