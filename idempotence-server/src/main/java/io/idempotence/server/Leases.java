@@ -126,9 +126,8 @@ final class Leases implements AutoCloseable {
         }
     }
 
-    /** Plans the check after one, with the tick that the leases need which still run. */
-    private void planNext() {
-        long shortest = leases().mapToLong(Leases::tickOf).min().orElse(LONGEST_TICK);
+    /** @param shortest the tick that the leases need which still run */
+    private void planNext(long shortest) {
         synchronized (this) {
             // Otherwise a lease that started meanwhile has planned the check, perhaps with a shorter tick.
             if (!planned) {
@@ -151,7 +150,10 @@ final class Leases implements AutoCloseable {
             }
             planned = false;
         }
+        // A check that fails, for want of memory, is repeated as soon as it came itself.
+        long shortest = tick;
         try {
+            shortest = leases().mapToLong(Leases::tickOf).min().orElse(LONGEST_TICK);
             long now = System.nanoTime();
             List<Lease> toRenew =
                     leases().filter(lease -> lease.isRenewalDue(now)).toList();
@@ -161,7 +163,7 @@ final class Leases implements AutoCloseable {
                 startRenewing();
             }
         } finally {
-            planNext();
+            planNext(shortest);
         }
     }
 
