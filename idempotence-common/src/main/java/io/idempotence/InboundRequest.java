@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * The protected request, or message, whose handler runs in this thread. The server half enters it. The client half derives the IDs of the
  * handler's own calls from it, so that a handler that runs again repeats those IDs. The inbound ID itself is never sent on.
  *
- * <p>It applies to the threads in which the handler runs. Other threads have none, nor have fork-join tasks that begin meanwhile, unless
- * the work is carried there with {@code IdempotenceScope.carried} of the client half, or {@link #enter()}.
+ * <p>It applies to the threads in which the handler runs. Other threads have none, nor have tasks that a worker of a fork-join pool runs
+ * while it waits, unless the work is carried there with {@code IdempotenceScope.carried} of the client half, or {@link #enter()}.
  *
  * <p>Thread-safe.
  */

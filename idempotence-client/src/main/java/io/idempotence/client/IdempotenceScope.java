@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
  * IllegalStateException}, and nothing is sent.
  *
  * <p><b>One thread.</b> A scope applies to the calling thread, from entry to exit, and to work {@link #carried(Runnable) carried} to
- * other threads. It does not apply to calls made <em>by</em> a call, such as an interceptor that fetches a token, nor to a fork-join task
- * that begins inside it, even if the same worker runs that task while it waits.
+ * other threads. It does not apply to calls made <em>by</em> a call, such as an interceptor that fetches a token, nor to the tasks
+ * that a worker of a fork-join pool runs while it waits inside the scope.
  */
 public final class IdempotenceScope {
     private IdempotenceScope() {}

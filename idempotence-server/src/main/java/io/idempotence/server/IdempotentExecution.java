@@ -14,8 +14,8 @@ public interface IdempotentExecution {
     /**
      * The executions that this thread is part of. There are several if a handler calls {@link Idempotence#execute}.
      *
-     * @return the innermost first; empty if there is none. Another thread or fork-join task to which a handler passes work has none, unless
-     *     the work is {@link #carried}
+     * @return the innermost first; empty if there is none. Another thread to which a handler passes work has none, nor has a task that a worker of
+     *     a fork-join pool runs while it waits, unless the work is {@link #carried}
      */
     static List<IdempotentExecution> current() {
         return ClaimedExecution.running();

@@ -8,11 +8,11 @@ import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
-/** The values that each thread has entered and not left, innermost first. */
+/** The values that each thread, or task of a fork-join worker, has entered and not left, innermost first. */
 final class ThreadStack<T> {
     private final ThreadBound<List<T>> entered = new ThreadBound<>();
 
-    /** The values of this thread. */
+    /** The values of this thread or task. */
     List<T> values() {
         List<T> values = entered.get();
         return values == null ? List.of() : values;
