@@ -42,6 +42,14 @@ class ReleaseShapeTest {
         assertThat(texts(plugins)).contains("flatten-maven-plugin");
     }
 
+    @Test
+    void runnableJarOfTheOperatorsToolIsPartOfARelease() throws Exception {
+        String attached = "/project/build/plugins/plugin[artifactId='build-helper-maven-plugin']//artifact";
+        Document pom = pom("idempotence-cli");
+        assertThat(xpath.evaluate(attached + "/file", pom)).isEqualTo("${project.build.directory}/idempotence.jar");
+        assertThat(xpath.evaluate(attached + "/classifier", pom)).isEqualTo("runnable");
+    }
+
     @ParameterizedTest
     @MethodSource("modules")
     void jarsCarryTheLicence(String module) {

@@ -22,8 +22,8 @@ class SourceFilesTest {
 
     /** A line that declares a nested type, with its name. A comment or a text block begins otherwise. */
     private static final Pattern NESTED_TYPE = Pattern.compile(
-            "^\\s+(?:(?:public|protected|private|static|final|abstract|sealed|non-sealed)\\s+)*"
-                    + "(?:class|interface|@interface|enum|record)\\s+(\\w+)\\s*(?:[<({]|extends|implements|$)",
+            "^\\s+(?:@\\w+\\s+)*(?:(?:public|protected|private|static|final|abstract|sealed|non-sealed)\\s+)*"
+                    + "(?:class|interface|@interface|enum|record)\\s+(\\w+)\\s*(?:[<({]|extends|implements|permits|$)",
             Pattern.MULTILINE);
 
     private static List<Path> sources(String folder) throws IOException {
