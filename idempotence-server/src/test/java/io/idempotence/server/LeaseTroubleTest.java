@@ -35,8 +35,11 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Executions whose renewals fail or hang, or whose claims take longer than their lease. */
+@Execution(ExecutionMode.CONCURRENT)
 class LeaseTroubleTest {
     /** Long enough that a pause of the machine does not end it while it must last. */
     private static final IdempotencePolicy LONGER_LEASE = IdempotencePolicy.builder()

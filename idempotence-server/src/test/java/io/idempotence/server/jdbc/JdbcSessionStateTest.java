@@ -20,12 +20,15 @@ import java.util.List;
 import java.util.Map;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A connection comes back exactly as it was borrowed, whatever the storage did with it. */
+@Execution(ExecutionMode.CONCURRENT)
 class JdbcSessionStateTest {
     private static final String TABLE = "borrowing_record";
     private static final String APPLIED = "borrowing_applied";

@@ -30,11 +30,14 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.Jedis;
 
 /** Executions while Redis is slow, read-only or unreachable, over real sockets. */
 @Tag("redis-7")
+@Execution(ExecutionMode.CONCURRENT)
 class RedisTroubleTest {
     private static final int TIMEOUT_MILLIS = 2_000;
 

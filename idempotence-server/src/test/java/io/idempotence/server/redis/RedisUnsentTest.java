@@ -28,6 +28,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import redis.clients.jedis.ConnectionPoolConfig;
@@ -39,6 +41,7 @@ import redis.clients.jedis.UnifiedJedis;
 /** Tests of which failed claims may have been written, and which certainly were not. */
 @Tag("redis-7")
 @Tag("jedis")
+@Execution(ExecutionMode.CONCURRENT)
 class RedisUnsentTest {
     private static final JedisClientConfig PATIENT =
             DefaultJedisClientConfig.builder().timeoutMillis(60_000).build();

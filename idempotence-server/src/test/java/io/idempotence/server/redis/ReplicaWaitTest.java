@@ -29,11 +29,14 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import redis.clients.jedis.Jedis;
 
 /** Claims and ends that replicas must have, while the replica hangs. */
 @Tag("redis-7")
 @Tag("jedis")
+@Execution(ExecutionMode.CONCURRENT)
 class ReplicaWaitTest {
     @Test
     @DisplayName("P6: without the required replicas a claim fails and is given back, and another owner's succeeds")
