@@ -39,7 +39,6 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Executions whose renewals fail or hang, or whose claims take longer than their lease. */
-@Execution(ExecutionMode.CONCURRENT)
 class LeaseTroubleTest {
     /** Long enough that a pause of the machine does not end it while it must last. */
     private static final IdempotencePolicy LONGER_LEASE = IdempotencePolicy.builder()
@@ -54,6 +53,7 @@ class LeaseTroubleTest {
     private final FaultyStorage storage = provider.storage;
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T9: a record that cannot be renewed costs the others nothing")
     void oneFailingRecordDoesNotStopTheRenewalOfOthers() {
         assertOthersAreRenewed(20, () -> {
@@ -62,6 +62,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T9: records whose renewal hangs, as on a dead shard, cost the others nothing")
     void renewalsThatHangDoNotStopTheRenewalOfOthers() {
         CountDownLatch over = new CountDownLatch(1);
@@ -98,6 +99,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T9: an outage that is shorter than the lease costs no execution its lease, however many there are")
     void allLeasesAreRenewedAfterAnOutage() {
         IdempotencePolicy policy =
@@ -128,6 +130,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T14, P4: waiting duplicates get the result of the execution that overtook a late owner")
     void theResultOfAFencedOwnerIsNobodysResponse() {
         storage.withoutRenewals();
@@ -158,6 +161,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T22: a completion that waits for the storage keeps its claim until it is written")
     void aPendingCompletionKeepsItsLease() throws Exception {
         AtomicBoolean down = new AtomicBoolean(true);
@@ -185,6 +189,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T14: a late owner whose overtaker's result was not kept gives its own")
     void aLateOwnerIsNotGivenAResultThatWasNotKept() throws Exception {
         storage.withoutRenewals();
@@ -221,6 +226,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("P2: a claim whose reply comes after its lease runs nothing if another one has taken over")
     void aClaimWhoseReplyIsTooLateIsAskedAgain() {
         CountDownLatch overtaken = new CountDownLatch(1);
@@ -251,6 +257,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T2: a claim whose reply comes after its lease runs under a new lease if it is its own still")
     void aClaimWhoseReplyIsTooLateRunsIfNobodyTookItOver() {
         delayTheRepliesToTheFirstClaims(1);
@@ -263,6 +270,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T7: a recovered execution is marked as such, even if the reply to its claim was too late")
     void aRecoveredExecutionWhoseReplyIsTooLateIsATakeOver() {
         IdempotencePolicy recovers = IdempotencePolicy.builder()
@@ -289,6 +297,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName(
             "P6: a storage that replies to every claim later than the lease lasts lets nothing run, and keeps nothing claimed")
     void claimsWhoseRepliesAreAlwaysTooLateRunNothing() {
@@ -306,12 +315,14 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T21: a claim that came too late is given back although its repetition was never sent")
     void aLateClaimWhoseRepetitionWasNeverSentIsGivenBack() {
         assertGivenBackOnce(notSent());
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T21: a claim that came too late is given back once, although both of its repetitions failed")
     void aLateClaimWhoseRepetitionsFailIsGivenBackOnce() {
         assertGivenBackOnce(unavailable(), notSent());
@@ -342,6 +353,7 @@ class LeaseTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T9: an owner counts its lease from before its claim left, not from when the reply came")
     void theLeaseCountsFromBeforeTheClaim() {
         AtomicLong left = new AtomicLong();
@@ -354,6 +366,7 @@ class LeaseTroubleTest {
 
     /** The operation ran, nobody renewed its lease, and another process took it for abandoned. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T9: nothing runs after close(), because nobody would renew its lease")
     void nothingRunsAfterClose() {
         Idempotence idempotence = provider.idempotence();

@@ -29,6 +29,9 @@ class JdbcLocksTest {
     /** A statement timeout that is soon over, and longer than a busy machine pauses. */
     private static final Duration SOON = Duration.ofSeconds(3);
 
+    /** More than a busy machine needs, less than forever. */
+    private static final Duration BOUND = Duration.ofSeconds(20);
+
     private final StorageKey key = Claims.newKey();
 
     @ParameterizedTest
@@ -42,11 +45,13 @@ class JdbcLocksTest {
                 Statement lock = other.createStatement()) {
             other.setAutoCommit(false);
             lock.execute("SELECT id FROM idempotence_record WHERE id = '" + key.value() + "' FOR UPDATE");
+            long start = System.nanoTime();
             assertThatThrownBy(() -> impatient.complete(claim, new byte[1], Claims.RETENTION))
                     .isInstanceOf(StorageUnavailableException.class)
                     .hasMessageContaining("timeout")
                     .hasMessageNotContaining(key.value())
                     .hasCauseInstanceOf(SQLException.class);
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(BOUND);
             other.rollback();
         }
         assertThat(storage.complete(claim, new byte[1], Claims.RETENTION)).isEqualTo(new WriteResult.Done());

@@ -28,7 +28,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** A connection comes back exactly as it was borrowed, whatever the storage did with it. */
-@Execution(ExecutionMode.CONCURRENT)
 class JdbcSessionStateTest {
     private static final String TABLE = "borrowing_record";
     private static final String APPLIED = "borrowing_applied";
@@ -76,6 +75,7 @@ class JdbcSessionStateTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @CsvSource({
         "POSTGRESQL, true", "POSTGRESQL, false",
         "MARIADB, true", "MARIADB, false",
@@ -138,6 +138,7 @@ class JdbcSessionStateTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @CsvSource({"POSTGRESQL, true", "MARIADB, false", "MYSQL, false", "H2, true"})
     void failedStatementAndCreatedTablesLeaveTheSessionAsItWas(Databases databases, boolean autoCommit)
             throws Exception {
@@ -159,6 +160,7 @@ class JdbcSessionStateTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @EnumSource
     void markAppliedLeavesTheBusinessTransactionItsSettings(Databases databases) throws Exception {
         JdbcIdempotenceStorage storage =
@@ -185,6 +187,7 @@ class JdbcSessionStateTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @ValueSource(classes = {SQLException.class, IllegalStateException.class, StackOverflowError.class})
     void connectionThatCannotBeRestoredIsNotLentAgain(Class<? extends Throwable> failure) throws Exception {
         builder(Databases.POSTGRESQL.pool()).createIfMissing().build().close();
@@ -204,6 +207,7 @@ class JdbcSessionStateTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void queryTimeoutOfTheStorageDoesNotCancelTheApplicationsOwnQueriesOnH2() throws Exception {
         try (Connection connection = DriverManager.getConnection(Databases.H2.url())) {
             JdbcIdempotenceStorage storage = JdbcIdempotenceStorage.builder(new OneConnection(connection))

@@ -37,7 +37,6 @@ import redis.clients.jedis.Jedis;
 
 /** Executions while Redis is slow, read-only or unreachable, over real sockets. */
 @Tag("redis-7")
-@Execution(ExecutionMode.CONCURRENT)
 class RedisTroubleTest {
     private static final int TIMEOUT_MILLIS = 2_000;
 
@@ -133,12 +132,14 @@ class RedisTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T21, P6: a claim that arrives when its caller has given up runs nothing and blocks nobody for long")
     void slowToTheServerAtTheClaim() throws Exception {
         slowAtTheClaim(wire::holdRequests);
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T21, P6: a claim whose reply comes too late runs nothing and is given back")
     void slowFromTheServerAtTheClaim() throws Exception {
         slowAtTheClaim(wire::holdReplies);
@@ -175,12 +176,14 @@ class RedisTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T22: an end that arrives too late is recorded once")
     void slowToTheServerAtTheEnd() throws Exception {
         slowAtTheEnd(wire::holdRequests);
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T11, T22: a completion whose reply is late is recorded once")
     void slowFromTheServerAtTheEnd() throws Exception {
         slowAtTheEnd(wire::holdReplies);
@@ -194,6 +197,7 @@ class RedisTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName(
             "P6, T22: a primary that became a read-only replica lets nothing run, and records the end when it is primary again")
     void readOnlyAfterAFailover() throws Exception {
@@ -215,6 +219,7 @@ class RedisTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T9, T22: Redis away for longer than the lease: nothing is lost if nobody took over")
     void awayForLongerThanTheLease() throws Exception {
         redis.close();
@@ -244,6 +249,7 @@ class RedisTroubleTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("P3, T14: Redis away for longer than the lease: after a take-over, the late owner writes nothing")
     void awayForLongerThanTheLeaseAndTakenOver() throws Exception {
         IdempotencePolicy reExecute = IdempotencePolicy.builder()
@@ -269,6 +275,7 @@ class RedisTroubleTest {
 
     /** Redis refuses writes and {@code PING} then, and nothing else. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void whatIsRecordedIsReplayedWhileRedisCannotSaveToItsDisk() throws Exception {
         RedisIdempotenceStorage storage = redis.connect();
         Idempotence idempotence = over(storage, IdempotencePolicy.defaults());

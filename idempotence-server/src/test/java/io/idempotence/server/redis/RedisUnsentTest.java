@@ -41,7 +41,6 @@ import redis.clients.jedis.UnifiedJedis;
 /** Tests of which failed claims may have been written, and which certainly were not. */
 @Tag("redis-7")
 @Tag("jedis")
-@Execution(ExecutionMode.CONCURRENT)
 class RedisUnsentTest {
     private static final JedisClientConfig PATIENT =
             DefaultJedisClientConfig.builder().timeoutMillis(60_000).build();
@@ -107,6 +106,7 @@ class RedisUnsentTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClaimThatFoundNoFreeConnectionIsCertainlyNotWritten() {
         try (RedisIdempotenceStorage storage = connect(wire.address())) {
             holdTheOnlyConnection(storage, wire::holdReplies);
@@ -116,6 +116,7 @@ class RedisUnsentTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
     void aClaimThatFoundNoFreeConnectionOfTheApplicationIsCertainlyNotWritten(String type) {
         try (UnifiedJedis client = ApplicationsClients.oneServer(type, wire.port(), PATIENT, oneConnection());
@@ -132,6 +133,7 @@ class RedisUnsentTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void anOverloadedPoolCausesNoFurtherClaimsAndLeavesNoTombstones() throws Exception {
         int requests = 8;
         try (RedisIdempotenceStorage storage = connect(wire.address());
@@ -167,6 +169,7 @@ class RedisUnsentTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClaimWhoseConnectionIsRefusedIsCertainlyNotWritten() {
         try (RedisIdempotenceStorage storage = redis.connect()) {
             redis.kill();
@@ -177,6 +180,7 @@ class RedisUnsentTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClaimWhoseReplyWasLostMayHaveBeenWritten() {
         try (RedisIdempotenceStorage storage = RedisIdempotenceStorage.builder(wire.address())
                         .client(IMPATIENT)
@@ -190,6 +194,7 @@ class RedisUnsentTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @MethodSource("io.idempotence.server.redis.ApplicationsClients#ofOneServer")
     void aClaimWhoseReplyTheApplicationsClientLostMayHaveBeenWritten(String type) {
         try (UnifiedJedis client =
@@ -202,6 +207,7 @@ class RedisUnsentTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClaimThatAFullRedisRefusedIsNoOutage() {
         try (RedisIdempotenceStorage storage = redis.connect();
                 Jedis jedis = redis.jedis()) {
@@ -212,6 +218,7 @@ class RedisUnsentTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClaimInAClusterThatFoundNoFreeConnectionIsCertainlyNotWritten() {
         try (EmbeddedRedisCluster cluster = EmbeddedRedisCluster.start();
                 RedisIdempotenceStorage storage = connect(cluster.addresses())) {

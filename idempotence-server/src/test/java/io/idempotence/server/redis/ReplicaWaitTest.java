@@ -36,9 +36,9 @@ import redis.clients.jedis.Jedis;
 /** Claims and ends that replicas must have, while the replica hangs. */
 @Tag("redis-7")
 @Tag("jedis")
-@Execution(ExecutionMode.CONCURRENT)
 class ReplicaWaitTest {
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("P6: without the required replicas a claim fails and is given back, and another owner's succeeds")
     void aClaimWithoutItsReplicasFails() {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
@@ -63,6 +63,7 @@ class ReplicaWaitTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T7: a take-over that its replicas do not have leaves the record abandoned, as it was")
     void aTakeOverWithoutItsReplicasStaysOne() {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
@@ -87,6 +88,7 @@ class ReplicaWaitTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("P6: an ID that was refused for want of replicas, for longer than its lease, runs when they are back")
     void anIdThatWasRefusedForWantOfReplicasRunsWhenTheyAreBack() {
         IdempotenceId id = IdempotenceId.of("refused");
@@ -115,6 +117,7 @@ class ReplicaWaitTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName(
             "T21: an ID that was given back for want of replicas does not count as seen, and its owner does not claim it again")
     void anIdThatWasGivenBackForWantOfReplicasIsNotCalledSeen() {
@@ -157,6 +160,7 @@ class ReplicaWaitTest {
 
     /** Probes and health checks delete a record that does not exist. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("P6: storage without the required replicas is reported as unavailable until they are back")
     void withoutItsReplicasTheStorageIsUnavailable() {
         IdempotenceId id = IdempotenceId.of("refused");
@@ -191,6 +195,7 @@ class ReplicaWaitTest {
 
     /** From another connection, too, and although the script writes nothing the second time. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     @DisplayName("T11, T22: an end that no replica has is not done because it is sent again")
     void anEndWithoutItsReplicasIsNotDoneWhenSentAgain() {
         try (EmbeddedRedis primary = EmbeddedRedis.start("--appendonly", "yes");
