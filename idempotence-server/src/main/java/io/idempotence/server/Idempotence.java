@@ -338,14 +338,14 @@ public final class Idempotence implements AutoCloseable {
         /**
          * Sets how many duplicates may wait at once for a first attempt to end. One more is refused at once.
          *
-         * @param requests 0 to 1,000,000; default 10,000
+         * @param duplicates 0 to 1,000,000; default 10,000
          * @throws IllegalArgumentException if out of range
          */
-        public Builder maxWaitingDuplicates(int requests) {
-            if (requests < 0 || requests > 1_000_000) {
-                throw new IllegalArgumentException("maxWaitingDuplicates must be 0 to 1000000, got " + requests);
+        public Builder maxWaitingDuplicates(int duplicates) {
+            if (duplicates < 0 || duplicates > 1_000_000) {
+                throw new IllegalArgumentException("maxWaitingDuplicates must be 0 to 1000000, got " + duplicates);
             }
-            this.maxWaitingDuplicates = requests;
+            this.maxWaitingDuplicates = duplicates;
             return this;
         }
 

@@ -151,7 +151,7 @@ public final class IdempotenceAdmin {
     }
 
     /**
-     * Counts all records in one walk.
+     * Counts all records, reading each once.
      *
      * @param progress called with each record as it is counted
      * @return the counts; a record that is listed twice is counted twice

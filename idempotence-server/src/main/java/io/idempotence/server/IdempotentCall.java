@@ -14,7 +14,7 @@ import java.util.Objects;
  * }</pre>
  *
  * @param operation the operation; equal IDs of different operations are different IDs. Empty if the ID identifies the operation
- * @param scope the owner of the ID, for example the principal or tenant; equal IDs in different scopes are different IDs (promise P5).
+ * @param scope to whom the ID belongs, for example the principal or tenant; equal IDs in different scopes are different IDs (promise P5).
  *     Empty if there is only one
  * @param fingerprint the content of the request; other content under the same ID is refused as key-reused
  * @param attempt the number of this attempt as its caller counts, from 1. A hint for the handler; it affects nothing
@@ -58,7 +58,7 @@ public record IdempotentCall(IdempotenceId id, String operation, String scope, F
     /**
      * This call in a scope.
      *
-     * @param scope the owner of the ID
+     * @param scope to whom the ID belongs
      */
     public IdempotentCall withScope(String scope) {
         return new IdempotentCall(id, operation, scope, fingerprint, attempt);

@@ -32,7 +32,7 @@ final class StorageGuard implements AutoCloseable {
     /** The largest number of callers that may wait for a slow storage. A fast storage has no limit. */
     static final int MOST_SLOW_CALLS = 64;
 
-    private static final long SLOW_CALLER_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+    private static final long SLOW_CALL_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
     private static final int WINDOW = 20;
     private static final int FEWEST_CALLS = 10;
     private static final int TRIAL_CALLS = 8;
@@ -172,8 +172,8 @@ final class StorageGuard implements AutoCloseable {
         if (countSlowCalls(guarded.startWithoutPauses) >= MOST_SLOW_CALLS) {
             breaker.releasePermission();
             throw StorageUnavailableException.notSent(
-                    MOST_SLOW_CALLS + " callers already wait for the storage, each for more than "
-                            + TimeUnit.NANOSECONDS.toMillis(SLOW_CALLER_NANOS) + " ms; it was not called",
+                    MOST_SLOW_CALLS + " calls already wait for the storage, each for more than "
+                            + TimeUnit.NANOSECONDS.toMillis(SLOW_CALL_NANOS) + " ms; it was not called",
                     null);
         }
         try {
@@ -221,7 +221,7 @@ final class StorageGuard implements AutoCloseable {
     private int countSlowCalls(long now) {
         for (GuardedCall first = latest.peek(); first != null; first = latest.peek()) {
             boolean hasEnded = first.pace.get() == Pace.ENDED;
-            if (!hasEnded && now - first.startWithoutPauses <= SLOW_CALLER_NANOS) {
+            if (!hasEnded && now - first.startWithoutPauses <= SLOW_CALL_NANOS) {
                 break;
             }
             // Another thread may have removed it.

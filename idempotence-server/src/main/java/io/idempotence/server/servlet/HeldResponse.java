@@ -202,7 +202,7 @@ final class HeldResponse extends HttpServletResponseWrapper implements ResponseB
         return buffer.sessionIds().encoded(url, super.encodeRedirectURL(url));
     }
 
-    // ---- headers: ignored once committed, as in every container; two names are reserved for the framework
+    // ---- headers: ignored once committed, as in every container; two names are reserved for this library
 
     private boolean fixed(@Nullable String name) {
         return isCommitted()

@@ -144,7 +144,7 @@ public final class IdempotenceFilterBuilder {
     }
 
     /**
-     * Sets who owns an ID. Equal IDs in different scopes are different IDs.
+     * Sets to whom an ID belongs. Equal IDs in different scopes are different IDs.
      *
      * @param scope default: {@link RequestScope#principal()}; with tenants
      *     {@code RequestScope.header("X-Tenant").and(RequestScope.principal())}

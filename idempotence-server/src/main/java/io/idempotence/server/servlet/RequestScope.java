@@ -7,8 +7,9 @@ import java.util.Objects;
 import java.util.function.Function;
 
 /**
- * The owner of an ID. Equal IDs in different scopes are different IDs, so that no caller is refused because of another's request, or gets
- * its response (promise P5). Implementations are thread-safe and never return null. If all requests have one scope, it is empty.
+ * The scope of a request: to whom its ID belongs. Equal IDs in different scopes are different IDs, so that no caller is refused because of
+ * another's request, or gets its response (promise P5). Implementations are thread-safe and never return null. If all requests have one
+ * scope, it is empty.
  */
 @FunctionalInterface
 public interface RequestScope extends Function<HttpServletRequest, String> {

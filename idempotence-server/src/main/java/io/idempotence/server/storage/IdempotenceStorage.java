@@ -171,7 +171,7 @@ public interface IdempotenceStorage extends AutoCloseable {
     /**
      * Lists a namespace's records, in no particular order, without changing them. They are read page by page while the stream is consumed,
      * so that the storage is not blocked however many there are. The stream itself may throw {@link StorageUnavailableException}. A record
-     * that exists during the whole walk is listed at least once. One that is created or removed meanwhile may be missing. Corrupt records
+     * that exists during the whole listing is listed at least once. One that is created or removed meanwhile may be missing. Corrupt records
      * are left out.
      *
      * @param namespace the service's namespace, as in {@link StorageKey#of}

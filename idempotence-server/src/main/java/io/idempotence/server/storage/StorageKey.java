@@ -24,7 +24,7 @@ public record StorageKey(String value) {
      * The key of an ID.
      *
      * @param namespace the service, as in {@link #checkedNamespace}
-     * @param scope the owner of the ID (tenant, principal); empty if there is only one
+     * @param scope to whom the ID belongs (tenant, principal); empty if there is only one
      * @param operation the operation, if equal IDs of different operations are different IDs; otherwise empty
      * @throws IllegalArgumentException if {@code namespace} is not of its form
      */

@@ -150,7 +150,7 @@ final class ConsoleHandler implements HttpRequestHandler {
             page.message(
                     false,
                     "There are more records than could be read in time: the counts are too low, and uncertain records may be missing."
-                            + " The operator's tool walks over all of them.");
+                            + " The operator's tool reads all of them.");
         }
         page.states(overview.counts());
         if (!overview.urgent().isEmpty()) {

@@ -90,7 +90,7 @@ public record IdempotenceServerProperties(
         MEMORY
     }
 
-    /** The owner of an ID. */
+    /** To whom an ID belongs. */
     public enum Scope {
         /** The authenticated user, if there is one. */
         PRINCIPAL,
