@@ -54,4 +54,11 @@ class ThreadBoundTest {
         }));
         assertThat(seen).hasSize(7).containsOnly("none");
     }
+
+    /** It has no tasks of others to help with. */
+    @Test
+    void partThatAnOrdinaryThreadRunsItselfSeesTheValue() {
+        assertThat(bound.during("around", () -> ForkJoinTask.adapt(this::seen).invoke()))
+                .isEqualTo("around");
+    }
 }
