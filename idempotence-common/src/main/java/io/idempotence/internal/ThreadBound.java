@@ -4,9 +4,9 @@ import java.util.concurrent.ForkJoinWorkerThread;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A value that is bound to a thread while a task runs. Nested tasks see the innermost value. Other threads do not see it. On a
- * worker of a fork-join pool, nor does a task that begins meanwhile: while a worker waits for a future, it runs other tasks of its pool,
- * which have nothing to do with the waiting one.
+ * A value that is bound to a thread while a task runs. Nested tasks see the innermost value. Other threads do not see it. While a worker
+ * of a fork-join pool waits for a future, it runs other tasks of its pool, which have nothing to do with the waiting one. They do not see
+ * the value either.
  */
 public final class ThreadBound<T> {
     private static final StackWalker STACK = StackWalker.getInstance();

@@ -150,7 +150,7 @@ final class Leases implements AutoCloseable {
             }
             planned = false;
         }
-        // A check that fails, for want of memory, is repeated as soon as it came itself.
+        // If a check fails for want of memory, the next one follows after the same time.
         long shortest = tick;
         try {
             shortest = leases().mapToLong(Leases::tickOf).min().orElse(LONGEST_TICK);

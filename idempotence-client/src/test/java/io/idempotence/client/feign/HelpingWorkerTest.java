@@ -72,7 +72,7 @@ class HelpingWorkerTest extends FeignTestBase {
         assertThat(sent()).hasSize(2).startsWith("job-1").doesNotHaveDuplicates();
     }
 
-    /** Whichever worker runs which part. */
+    /** The worker runs all parts itself, and other workers would see no scope either. */
     @Test
     void partsOfAParallelStreamHaveNoScope() throws Exception {
         List<String> saved = new ArrayList<>();

@@ -30,7 +30,7 @@ final class RecordsView {
     }
 
     /**
-     * To whom an ID belongs. At most one of {@code principal} and {@code scope} is given.
+     * The scope of an ID: to whom it belongs. At most one of {@code principal} and {@code scope} is given.
      *
      * @param operation the operation of an {@code execute}; a request has none
      */

@@ -90,7 +90,7 @@ public record IdempotenceServerProperties(
         MEMORY
     }
 
-    /** To whom an ID belongs. */
+    /** The scope of an ID: to whom it belongs. */
     public enum Scope {
         /** The authenticated user, if there is one. */
         PRINCIPAL,
