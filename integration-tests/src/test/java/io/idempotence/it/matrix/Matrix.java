@@ -178,14 +178,18 @@ final class Matrix implements AutoCloseable {
         return cells;
     }
 
-    /** A response leaves before it is recorded where the filter does not see the dispatch that writes it. */
+    /**
+     * Sends the retry. Duplicates are refused as in progress for a moment where a response leaves before it is final: where the filter does
+     * not see the dispatch that writes it, and in Undertow when the container itself sends the page of an error.
+     */
     private static RawResponse retry(
             RawConnection connection, Registration registration, HandlerKind kind, String request) {
         Supplier<RawResponse> retry = () -> {
             connection.send(request);
             return connection.receive();
         };
-        if (registration != Registration.REQUEST_ONLY || kind.column() != HandlerKind.Column.DISPATCH) {
+        boolean unseen = registration == Registration.REQUEST_ONLY && kind.column() == HandlerKind.Column.DISPATCH;
+        if (!unseen && !kind.wantsContainersPage()) {
             return retry.get();
         }
         return await().pollDelay(Duration.ZERO)
