@@ -57,8 +57,10 @@ final class SettingsLoader {
     void relaxed(String spelling, String text, String source) {
         if (spelling.startsWith(ENVIRONMENT_PREFIX)) {
             variable(spelling, text, source);
-        } else {
+        } else if (spelling.regionMatches(true, 0, PREFIX, 0, PREFIX.length())) {
             property(spelling, text, source, ClientSetting::relaxed);
+        } else {
+            throw new IdempotenceClientConfigException(spelling, source, "unknown; settings begin with " + PREFIX);
         }
     }
 

@@ -232,4 +232,13 @@ class IdempotenceClientConfigTest extends ClientConfigTestBase {
                 .hasMessage(
                         "idempotence.client.deadlin (from line 7): unknown; did you mean idempotence.client.deadline?");
     }
+
+    /** The prefix of the server half has as many characters. */
+    @ParameterizedTest
+    @ValueSource(strings = {"", "deadline", "idempotence.server.deadline", "idempotence-client-deadline"})
+    void settingByAKeyWithoutThePrefixIsRefused(String key) {
+        assertThatThrownBy(() -> IdempotenceClientConfig.builder().set(key, "1s", "line 7"))
+                .isInstanceOf(IdempotenceClientConfigException.class)
+                .hasMessage(key + " (from line 7): unknown; settings begin with idempotence.client.");
+    }
 }
