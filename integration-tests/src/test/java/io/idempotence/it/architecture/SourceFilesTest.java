@@ -18,7 +18,7 @@ class SourceFilesTest {
     private static final Path ROOT = Path.of("..");
     private static final int MOST_LINES = 450;
 
-    private static final Pattern INTERNALS = Pattern.compile("io\\.idempotence\\.(client\\.)?internal\\.");
+    private static final Pattern INTERNALS = Pattern.compile("io\\.idempotence\\.([a-z]+\\.)*internal\\.");
 
     /** A line that declares a nested type, with its name. A comment or a text block begins otherwise. */
     private static final Pattern NESTED_TYPE = Pattern.compile(
