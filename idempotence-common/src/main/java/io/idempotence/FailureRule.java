@@ -4,8 +4,8 @@ package io.idempotence;
 public enum FailureRule {
     /**
      * The default. A business failure (4xx) is kept, because running again would fail again. A system failure (uncaught exception, 5xx,
-     * 408, 425, 429) is released, because running again may succeed. A handler that fails after it took effect takes effect again on the
-     * retry, so choose another rule for it.
+     * 408, 425, 429) is released, because running again may succeed. A handler that fails after it took effect, and has not declared that
+     * effect, takes effect again on the retry. Choose another rule for it.
      */
     RELEASE_ON_SYSTEM_FAILURE,
 
@@ -16,7 +16,10 @@ public enum FailureRule {
      */
     RELEASE_IF_NOTHING_TOOK_EFFECT,
 
-    /** Every response is kept, including a 500: an ID runs at most once, whatever happens. */
+    /**
+     * Every response is kept, including a 500: no failure of the handler makes the ID run again. A verdict of the policy, the handler's own
+     * decision and the rule for abandoned executions still apply.
+     */
     STORE_EVERYTHING,
 
     /** Only a success is kept: a 4xx is released, too. */

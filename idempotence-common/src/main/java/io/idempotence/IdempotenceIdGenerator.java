@@ -45,7 +45,8 @@ public interface IdempotenceIdGenerator {
      * The IDs of another generator with the application's name and a hyphen in front.
      *
      * @param application 1 to 64 characters: a letter or digit, then letters, digits, dot, underscore, hyphen
-     * @param generator makes what follows the hyphen
+     * @param generator makes what follows the hyphen. If an ID is then longer than 255 characters, {@link #generateId} throws an {@link
+     *     IllegalArgumentException}
      * @throws IllegalArgumentException if {@code application} is not of that form
      */
     static IdempotenceIdGenerator applicationPrefixed(String application, IdempotenceIdGenerator generator) {

@@ -109,7 +109,8 @@ public final class IdempotenceClientConfig {
     }
 
     /**
-     * The settings of one client: its own override the common ones. Budgets are shared.
+     * The settings of one client: its own override the common ones. Budgets are shared. The returned config has no settings of single
+     * clients and methods any more.
      *
      * @param client the client's name, for Feign {@code Target.name()}
      * @return its config
@@ -119,7 +120,8 @@ public final class IdempotenceClientConfig {
     }
 
     /**
-     * The settings of one method: those of {@code <client>#<method>} override the client's.
+     * The settings of one method: those of {@code <client>#<method>} override the client's. The returned config has no settings of single
+     * clients and methods any more.
      *
      * @param client the client's name, for Feign {@code Target.name()}
      * @param method the method's name; overloads share it

@@ -56,7 +56,7 @@ public final class IdempotenceClientConfigBuilder {
      *     client is taken as it is written, with or without brackets around it
      * @param value as in a file
      * @param source where it was read, for messages
-     * @throws IdempotenceClientConfigException if the setting is unknown or malformed
+     * @throws IdempotenceClientConfigException if the key lacks the prefix, or the setting is unknown or malformed
      */
     public IdempotenceClientConfigBuilder set(String key, String value, String source) {
         new SettingsLoader(values, clients)
@@ -162,8 +162,9 @@ public final class IdempotenceClientConfigBuilder {
 
     /**
      * Sets the statuses that are retried. A status that is not listed ends the call. An unlisted 5xx other than 500, 501, 503 and 505 ends
-     * it with an unknown outcome. While an earlier attempt is in doubt, so does an unlisted 408, 425, 429, 500 or 503, because these
-     * statuses do not show the outcome of the earlier attempt.
+     * it with an unknown outcome. While an earlier attempt is in doubt, so does each unlisted status that does not show the outcome of the
+     * earlier attempt ({@code docs/outcomes.md} lists those that do), and a 409 is retried. Refusals of the server half and replays do not
+     * depend on this setting.
      *
      * @param statuses 400 to 599; 408, 425, 429, 500, 502, 503, 504 by default
      */
@@ -174,7 +175,8 @@ public final class IdempotenceClientConfigBuilder {
     /**
      * Sets how long the server may hold a duplicate of a running request.
      *
-     * @param wait 0 to 1 day, rounded up to whole seconds and cut to the read timeout; 5 s by default; zero sends no preference
+     * @param wait 0 to 1 day, rounded up to whole seconds, and at most the whole seconds of the read timeout less 500 ms; 5 s
+     *     by default; zero sends no preference
      */
     public IdempotenceClientConfigBuilder preferWait(Duration wait) {
         return put(ClientSetting.PREFER_WAIT, wait);
@@ -253,7 +255,7 @@ public final class IdempotenceClientConfigBuilder {
      * executor's threads must be allowed to block.
      *
      * @param executor the common fork-join pool by default. If it rejects an attempt, the call ends as if no attempts were left. If it
-     *     drops one, the call ends half a second after the deadline
+     *     drops one, the call ends 250 ms after the deadline
      */
     public IdempotenceClientConfigBuilder executor(Executor executor) {
         this.executor = Objects.requireNonNull(executor, "executor");

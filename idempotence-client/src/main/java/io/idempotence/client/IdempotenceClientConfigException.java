@@ -25,7 +25,8 @@ public final class IdempotenceClientConfigException extends IdempotenceException
         return key;
     }
 
-    /** {@return the file's address, {@code system property}, {@code environment variable} or {@code builder}} */
+    /** {@return the file's address, {@code system property}, {@code environment variable}, {@code builder}, or what was passed to {@link
+     * IdempotenceClientConfigBuilder#set}} */
     public String source() {
         return source;
     }

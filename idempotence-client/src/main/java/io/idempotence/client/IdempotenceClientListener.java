@@ -17,8 +17,8 @@ public interface IdempotenceClientListener {
     void onCall(IdempotenceClientEvent event);
 
     /**
-     * Called when an attempt has ended, before the wait for the next one. Not called for an attempt that its caller cancelled. Does nothing
-     * unless overridden.
+     * Called when an attempt has ended, before the wait for the next one. Not called for an attempt whose future its caller
+     * cancelled. Does nothing unless overridden.
      *
      * @param event the end of the attempt
      */

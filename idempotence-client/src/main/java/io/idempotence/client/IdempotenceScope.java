@@ -32,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  * the ID in effect. A call inside {@link #resume} starts in doubt. A call inside it with another ID throws an {@link
  * IllegalStateException}, and nothing is sent.
  *
+ * <p>With OkHttp, each {@link IllegalStateException} of this class that a call causes is the cause of an {@link java.io.IOException}.
+ *
  * <p><b>One thread.</b> A scope applies to the calling thread, from entry to exit, and to work {@link #carried(Runnable) carried} to
  * other threads. It does not apply to calls made <em>by</em> a call, such as an interceptor that fetches a token, nor to the tasks
  * that a worker of a fork-join pool runs while it waits inside the scope.

@@ -12,7 +12,7 @@ import java.util.Optional;
  * make the call again later under the same ID. A retry does not change any other refusal.
  *
  * <p>{@link Refusal#RESULT_UNAVAILABLE} means that the operation <em>was</em> executed and only its response is not stored. {@link
- * Refusal#OUTCOME_UNKNOWN} of a call with an ID is an {@link OutcomeUnknown} instead.
+ * Refusal#IN_PROGRESS} and {@link Refusal#OUTCOME_UNKNOWN} end in an {@link OutcomeUnknown} instead.
  */
 public interface RequestRefused {
     /** {@return why the server half refused} */

@@ -29,7 +29,10 @@ public enum Refusal {
     /** The operation was executed, but its response could not be stored. */
     RESULT_UNAVAILABLE("result-unavailable", 409, false, false, "Executed, but the response was not kept."),
 
-    /** The storage could not tell whether the ID was used before. Nothing ran (promise P6). */
+    /**
+     * The storage failed, or the record cannot be read. Nothing ran for this attempt (promise P6). Another one under the same ID may have
+     * run, so do not send a new ID.
+     */
     STORAGE_UNAVAILABLE("storage-unavailable", 503, true, false, "The idempotence storage is unavailable."),
 
     /** The memory that the service may use for requests is full. Nothing ran for this attempt. */

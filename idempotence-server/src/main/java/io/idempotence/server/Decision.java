@@ -11,7 +11,8 @@ public sealed interface Decision permits ClaimedExecution, Decision.Substitute {
     /**
      * The decision to replay the stored result. If that cannot be read, act on {@link Engine#unreadable} instead.
      *
-     * @param result the bytes that the attempt that ran passed to {@link ClaimedExecution#finish}
+     * @param result the bytes that the attempt that ran passed to {@link ClaimedExecution#finish}; shared with other attempts, so they must
+     *     not be changed
      */
     record Replay(byte[] result) implements Substitute {}
 

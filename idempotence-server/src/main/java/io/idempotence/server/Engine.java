@@ -289,6 +289,8 @@ public final class Engine {
      *
      * @param waiting what {@code await} returned
      * @return the decision; after an interrupt a refusal as in progress
+     * @throws java.util.concurrent.CancellationException if the wait was cancelled
+     * @throws IllegalStateException if the future failed, which that of {@code await} does not
      */
     public static Decision.Substitute waitFor(CompletableFuture<Decision.Substitute> waiting) {
         try {

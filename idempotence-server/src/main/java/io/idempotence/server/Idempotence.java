@@ -197,9 +197,10 @@ public final class Idempotence implements AutoCloseable {
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
      * @return the work's result, from this run or an earlier one; null if that was the result
-     * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work reported that it was {@linkplain
-     *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
-     * @throws Exception what the work throws; the policy then decides whether the ID is kept
+     * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work returned although it had reported
+     *     that it was {@linkplain IdempotentExecution#overtaken() overtaken}, and the other execution has no result
+     * @throws Exception what the work throws, unless another execution overtook it and has a result, which is then returned. The decision
+     *     of the work, else the policy, decides whether the ID is kept
      */
     public <T> T execute(IdempotenceId id, ResultCodec<T> codec, IdempotentWork<T> work) throws Exception {
         return execute(IdempotentCall.of(id), policy, codec, work);
@@ -214,9 +215,10 @@ public final class Idempotence implements AutoCloseable {
      * @param codec encodes the result for the storage
      * @param work runs on this thread, if at all
      * @return the work's result, from this run or an earlier one; null if that was the result
-     * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work reported that it was {@linkplain
-     *     IdempotentExecution#overtaken() overtaken} and the other execution has no result
-     * @throws Exception what the work throws; the policy then decides whether the ID is kept
+     * @throws ExecutionRefusedException if the work did not run and has no stored result, or if the work returned although it had reported
+     *     that it was {@linkplain IdempotentExecution#overtaken() overtaken}, and the other execution has no result
+     * @throws Exception what the work throws, unless another execution overtook it and has a result, which is then returned. The decision
+     *     of the work, else the policy, decides whether the ID is kept
      */
     public <T> T execute(IdempotentCall call, IdempotencePolicy policy, ResultCodec<T> codec, IdempotentWork<T> work)
             throws Exception {

@@ -5,11 +5,11 @@ package io.idempotence.server;
  * when it arrives. After the wait its result is counted as well, unless the attempt is refused as in progress.
  */
 public enum IdempotenceEvent {
-    /** A first attempt, or one after a release, got the claim. */
+    /** A first attempt, or one after a release, got the claim, or an ID was saved. */
     CLAIMED,
     /**
      * An attempt met a completed operation. It got the stored response, or was refused as result-unavailable. If the stored response
-     * cannot be read, {@link #STORAGE_ERROR} follows.
+     * cannot be read, {@link #STORAGE_ERROR} follows. Or an ID to be saved was there already.
      */
     REPLAYED,
     /**

@@ -72,7 +72,10 @@ public interface IdempotentExecution {
      */
     boolean takenOver();
 
-    /** Keeps the ID: the response is recorded and replayed, even if it is a failure. */
+    /**
+     * Keeps the ID: the response is recorded and replayed, even if it is a failure. The exception of work that throws cannot be replayed:
+     * later attempts are then refused as result-unavailable.
+     */
     void keep();
 
     /**

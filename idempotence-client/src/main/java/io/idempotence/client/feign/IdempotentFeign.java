@@ -71,7 +71,8 @@ public final class IdempotentFeign {
      * @param <B> its type
      * @return {@code builder}
      * @throws io.idempotence.client.IdempotenceClientConfigException if a loaded setting is wrong
-     * @throws IllegalStateException if {@code install} was called on this builder before
+     * @throws IllegalArgumentException if {@code builder} is of a reactive Feign or HystrixFeign, which would drop the installation
+     * @throws IllegalStateException if {@code install} was called on this builder before, or this version of Feign is not supported
      */
     public static <B extends Feign.Builder> B install(B builder) {
         return install(builder, IdempotenceClientConfig.load());
@@ -85,7 +86,7 @@ public final class IdempotentFeign {
      * @param <B> its type
      * @return {@code builder}
      * @throws IllegalArgumentException if {@code builder} is of a reactive Feign or HystrixFeign, which would drop the installation
-     * @throws IllegalStateException if {@code install} was called on this builder before
+     * @throws IllegalStateException if {@code install} was called on this builder before, or this version of Feign is not supported
      */
     public static <B extends Feign.Builder> B install(B builder, IdempotenceClientConfig config) {
         for (Class<?> type = builder.getClass();
@@ -107,7 +108,7 @@ public final class IdempotentFeign {
      * @param <C> the context of its requests
      * @return {@code builder}
      * @throws io.idempotence.client.IdempotenceClientConfigException if a loaded setting is wrong
-     * @throws IllegalStateException if {@code install} was called on this builder before
+     * @throws IllegalStateException if {@code install} was called on this builder before, or this version of Feign is not supported
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(AsyncFeign.AsyncBuilder<C> builder) {
         return install(builder, IdempotenceClientConfig.load());
@@ -120,7 +121,7 @@ public final class IdempotentFeign {
      * @param config the settings
      * @param <C> the context of its requests
      * @return {@code builder}
-     * @throws IllegalStateException if {@code install} was called on this builder before
+     * @throws IllegalStateException if {@code install} was called on this builder before, or this version of Feign is not supported
      */
     public static <C> AsyncFeign.AsyncBuilder<C> install(
             AsyncFeign.AsyncBuilder<C> builder, IdempotenceClientConfig config) {

@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  * #markApplied}, the effect of an ID is committed at most once whatever happens: a crash, a pause, a lost lease, a record that is deleted
  * before its mark is set.
  *
- * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} for any failure of the database or the driver. A deadlock
- * or a serialization failure is retried first. {@link Builder#statementTimeout} bounds each statement. The pool bounds the wait for a
- * free connection: set a limit there. Messages contain neither keys nor passwords.
+ * <p><b>Failures.</b> Every method throws {@link StorageUnavailableException} for any {@link java.sql.SQLException}, and if no connection
+ * can be borrowed. A deadlock or a serialization failure is retried first. {@link Builder#statementTimeout} bounds each statement. The pool
+ * bounds the wait for a free connection: set a limit there. Messages contain neither keys nor passwords.
  */
 public final class JdbcIdempotenceStorage extends JdbcRecords {
     private static final int MAX_LIMIT = 10_000;
@@ -83,9 +83,10 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
      *     here
      * @param execution the running execution, as the handler gets it
      * @throws ExecutionOvertakenException if another execution was applied, or if this one no longer holds its claim. Roll the business
-     *     transaction back. The ID is released, whatever the policy says. The caller gets the other execution's response if there is one,
-     *     and is otherwise refused as in progress
-     * @throws StorageUnavailableException if the database cannot; the business transaction must roll back
+     *     transaction back. The ID is released, whatever the policy says. The caller gets the other execution's response if there is one.
+     *     Otherwise a request is refused as in progress, and {@code execute} throws this exception
+     * @throws StorageUnavailableException if the database cannot. Roll the business transaction back: the ID is released, whatever the
+     *     policy says, unless a later call decides otherwise
      * @throws IllegalStateException if this storage was built without {@link Builder#inTransaction()}, or auto-commit is on
      */
     public void markApplied(Connection connection, IdempotentExecution execution) {
@@ -304,8 +305,8 @@ public final class JdbcIdempotenceStorage extends JdbcRecords {
          * Connects, detects the kind of database, and checks the tables, unless {@link #lazyStart} leaves that to the first call.
          *
          * @return a storage; close it
-         * @throws IllegalArgumentException if the database is not supported, or the {@code DataSource} lends the connection of the
-         *     running transaction
+         * @throws IllegalArgumentException if the database is not supported, if the {@code DataSource} lends the connection of the running
+         *     transaction, or if both tables have the same name
          * @throws IllegalStateException if a table is missing, differs from the schema file, or can have several rows per ID
          * @throws StorageUnavailableException if the database does not respond, or refuses the user or a right that {@code build} needs. Never
          *     with {@link #lazyStart}

@@ -63,6 +63,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      *     IPv6 address in brackets. A single address that turns out to be a Cluster node is used as the only seed
      * @return a storage that owns its connections
      * @throws IllegalArgumentException if {@code addresses} is malformed; the message contains the address, the fault and the fix
+     * @throws IllegalStateException if Jedis is not on the class path
      * @throws StorageUnavailableException if Redis does not respond there, or a check fails; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(String addresses) {
@@ -76,6 +77,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @param uri address, user and password; never part of a message
      * @return a storage that owns its connections
      * @throws IllegalArgumentException if {@code uri} is not of this form
+     * @throws IllegalStateException if Jedis is not on the class path
      * @throws StorageUnavailableException if Redis does not respond there, or a check fails; everything opened is closed again
      */
     public static RedisIdempotenceStorage connect(URI uri) {
@@ -88,6 +90,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @param addresses {@code host:port} for a single server, {@code host:port;host:port} for the seeds of a Redis Cluster; an
      *     IPv6 address in brackets. A single address that turns out to be a Cluster node is used as the only seed
      * @throws IllegalArgumentException if {@code addresses} is malformed
+     * @throws IllegalStateException if Jedis is not on the class path
      */
     public static Builder builder(String addresses) {
         requireJedis();
@@ -100,6 +103,7 @@ public final class RedisIdempotenceStorage extends RedisRecords {
      * @param uri {@code redis://[[user]:password@]host[:port][/database]}, with TLS if the scheme is {@code rediss}; never part of a
      *     message
      * @throws IllegalArgumentException if {@code uri} is not of that form
+     * @throws IllegalStateException if Jedis is not on the class path
      */
     public static Builder builder(URI uri) {
         requireJedis();

@@ -10,7 +10,8 @@ import io.idempotence.internal.OptionalDependency;
 @FunctionalInterface
 public interface BodyComparison {
     /**
-     * Returns the bytes to compare.
+     * Returns the bytes to compare. Not called for multipart bodies, nor for forms that a filter in front has parsed. What it throws fails
+     * the request, and nothing runs.
      *
      * @param mediaType the request's, in lower case and without parameters; empty if it has none
      * @param body the body without gzip coding; must not be changed

@@ -188,6 +188,12 @@ public final class IdempotenceFilter implements Filter {
         }
     }
 
+    /**
+     * Runs the handler, or gives the caller a replay or a refusal.
+     *
+     * @throws IllegalStateException if the body cannot be compared, because a filter in front has read it, or because the container has
+     *     parsed a form that is not valid in its encoding. Nothing ran then
+     */
     @Override
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
             throws IOException, ServletException {

@@ -8,8 +8,11 @@ import java.io.IOException;
  */
 public interface RefusalWriter {
     /**
-     * Writes the response. Its {@code Idempotency-Refusal} and {@code Retry-After} headers are set already.
+     * Writes the response, its status included. {@code Idempotency-Refusal} is set already, except for {@code request-too-large}. So are
+     * {@code Retry-After} and {@code Retry-After-Ms}, if a retry helps. No other header is set. Add {@code Cache-Control: no-store}, so
+     * that no cache keeps the refusal.
      *
+     * @param status the HTTP status
      * @param code the refusal's code, as in {@link io.idempotence.http.Refusal#code()}, or {@code request-too-large}
      * @throws IOException if the response cannot be written
      */

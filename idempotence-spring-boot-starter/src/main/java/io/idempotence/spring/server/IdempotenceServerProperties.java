@@ -127,6 +127,7 @@ public record IdempotenceServerProperties(
      * @param retention How long an ID is remembered.
      * @param failureRule Which failures keep the ID.
      * @param onAbandoned The treatment of an ID whose owner died. "re-execute" only for operations that are harmless to run twice.
+     *     "recover" needs a rule, so it is not possible here.
      * @param completion When a result is recorded. "after-response" saves its caller the round trip: after a crash within those milliseconds
      *     the outcome is unknown. It cannot be combined with "re-execute".
      */
@@ -140,7 +141,7 @@ public record IdempotenceServerProperties(
     /**
      * The storage in Redis.
      *
-     * @param timeout Longest time to wait for a reply, with Lettuce. Jedis has its own timeouts.
+     * @param timeout Longest time to wait for a reply, with Lettuce, 10ms to 1m. Jedis has its own timeouts.
      */
     public record RedisSettings(@DefaultValue("1s") Duration timeout) {}
 
