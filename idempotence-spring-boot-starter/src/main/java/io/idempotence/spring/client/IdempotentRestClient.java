@@ -26,7 +26,7 @@ import org.springframework.web.client.RestTemplate;
  *   <li>With {@link org.springframework.web.client.ResourceAccessException}, if no attempt was sent.
  *   <li>With {@link io.idempotence.http.InvalidIdempotencyKeyException} if the caller's header is not an ID, or with {@link
  *       IllegalStateException} if two calls would share an ID, if the server half may have forgotten the ID, or if an interceptor changed
- *       it. A call that may have been executed never ends like this.
+ *       it.
  * </ul>
  *
  * <p>A call without an ID behaves as if nothing were installed, but its request body is held in memory, as Spring does for each client with
