@@ -18,6 +18,6 @@ public interface RequestRefused {
     /** {@return why the server half refused} */
     Refusal refusal();
 
-    /** {@return the ID that every attempt carried, or empty if the call carried none, as with {@link Refusal#KEY_MISSING}} */
+    /** {@return the ID that every attempt carried; never empty, because a call without an ID does not end in this exception} */
     Optional<IdempotenceId> id();
 }
