@@ -33,8 +33,8 @@ import java.util.function.Function;
  *   <li>gauge {@value #BUDGET}, tag {@code client}: tokens left in the retry budget when the client's latest call ended.
  * </ul>
  *
- * <p>No ID becomes a tag. Names of clients and methods come from code and are few. From {@value #MOST} meters of a name on, {@code other}
- * takes their place in new ones. Thread-safe.
+ * <p>No ID becomes a tag. Names of clients and methods come from code and are few. Once a meter has {@value #MOST} combinations of tags,
+ * {@code other} takes their place in each new one. Thread-safe.
  */
 public final class IdempotenceClientMetrics implements IdempotenceClientListener {
     /** The name of the timer of logical calls. */

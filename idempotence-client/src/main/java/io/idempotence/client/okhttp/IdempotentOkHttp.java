@@ -27,9 +27,9 @@ import org.jspecify.annotations.Nullable;
  *   <li>With {@link OkHttpOutcomeUnknownException}, if the call may have been executed and no later response settled it. A retry on {@code
  *       IOException} around the client makes a new call, with a new ID, unless it is inside {@link
  *       io.idempotence.client.IdempotenceScope#with}.
- *   <li>With the usual {@code IOException}, if no attempt was sent. So if the request body failed, or the call was cancelled between two
- *       attempts, while it was not in doubt. Also with an {@code IOException} if the header is not an ID, two calls would share an ID, an
- *       interceptor changes the ID, or a body cannot be written again.
+ *   <li>With the usual {@code IOException}, if no attempt was sent. Also if the request body failed or the call was cancelled between two
+ *       attempts, unless it was in doubt. And if the header is not an ID, two calls would share an ID, an interceptor changes the ID, or a
+ *       body cannot be written again.
  * </ul>
  *
  * <p>A call without an ID behaves as if nothing were installed. The pages {@code docs/okhttp.md}, {@code docs/outcomes.md} and {@code

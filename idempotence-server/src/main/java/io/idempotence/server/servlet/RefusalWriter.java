@@ -8,8 +8,8 @@ import java.io.IOException;
  */
 public interface RefusalWriter {
     /**
-     * Writes the response, its status included. {@code Idempotency-Refusal} is set already, except for {@code request-too-large}. So are
-     * {@code Retry-After} and {@code Retry-After-Ms}, if a retry helps. No other header is set. Add {@code Cache-Control: no-store}, so
+     * Writes the response, its status included. {@code Idempotency-Refusal} is set already, except for {@code request-too-large}. {@code
+     * Retry-After} and {@code Retry-After-Ms} are set, too, if a retry helps. No other header is. Add {@code Cache-Control: no-store}, so
      * that no cache keeps the refusal.
      *
      * @param status the HTTP status
